@@ -1,0 +1,22 @@
+#pragma once
+/// \file
+/// The commands: each adds itself to the root and sets the exit code when it has run.
+
+#include <CLI/CLI.hpp>
+
+namespace ropewalk::cli {
+
+void add_verify(CLI::App& root, int& exit_code);
+void add_discrepancy(CLI::App& root, int& exit_code);
+void add_schedule(CLI::App& root, int& exit_code);
+
+/// `verify --schedule`: the questions of the ledger for one model's table.
+struct ScheduleQuestions {
+  std::string config;
+  std::string length;
+  std::string layer;
+  bool json = false;
+};
+void verify_schedule(const ScheduleQuestions& questions);
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,68 @@
+#include "cli/output.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace ropewalk::cli {
+
+using theory::Enclosure;
+using theory::Formula;
+using theory::Integer;
+using theory::Round;
+
+Json json(const Enclosure& x, unsigned digits) {
+  return {{"lo", decimal(x.lo, digits, Round::down)}, {"hi", decimal(x.hi, digits, Round::up)}};
+}
+
+Json json(const std::optional<Enclosure>& x, unsigned digits) {
+  return x ? json(*x, digits) : Json(nullptr);
+}
+
+Formula parse_angle(std::string_view flag, const std::string& text) {
+  try {
+    return Formula::parse(text);
+  } catch (const Error& e) {
+    throw Error(e.code(), std::string(flag) + ": " + e.what());
+  }
+}
+
+Integer parse_integer(std::string_view flag, const std::string& text) {
+  const auto value = parse_angle(flag, text).rational();
+  if (!value || denominator(*value) != 1)
+    throw Error(ErrorCode::bad_value, std::string(flag) + ": '" + text + "' is not a whole number");
+  return Integer(numerator(*value));
+}
+
+void write_file(const std::string& path, const std::string& content) {
+  const std::string beside = path + ".part" + std::to_string(getpid());
+  std::FILE* file = std::fopen(beside.c_str(), "wb");
+  const auto fail = [&](const char* what) {
+    const std::string reason = std::strerror(errno);
+    if (file != nullptr) std::fclose(file);
+    std::remove(beside.c_str());
+    throw Error(ErrorCode::file, path + ": " + what + ": " + reason);
+  };
+  if (file == nullptr) fail("cannot be written");
+  if (std::fwrite(content.data(), 1, content.size(), file) != content.size()) fail("cannot be written");
+  const bool flushed = std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  if (!flushed) fail("cannot be written");
+  const bool closed = std::fclose(file) == 0;
+  file = nullptr;
+  if (!closed) fail("cannot be closed");
+  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("cannot be renamed into place");
+}
+
+bool draws_progress() { return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+
+void add_common(CLI::App& app, Common& common) {
+  app.add_flag("--json", common.json, "Print one JSON object instead of text");
+  app.add_option("--threads", common.threads, "Use at most this many threads (default: all cores)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+}
+
+}  // namespace ropewalk::cli

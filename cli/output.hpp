@@ -1,0 +1,44 @@
+#pragma once
+/// \file
+/// What the commands share: numbers in and out, files written whole or not at all, common flags.
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "theory/enclosure.hpp"
+#include "theory/formula.hpp"
+
+namespace ropewalk::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// Exit codes of every command.
+enum ExitCode : int { as_expected = 0, check_failed = 1, bad_input = 2, undecided = 3, file_trouble = 4 };
+
+/// {"lo": "...", "hi": "..."}: decimal strings of `digits` significant digits, rounded outward.
+[[nodiscard]] Json json(const theory::Enclosure& x, unsigned digits = 24);
+/// The same, or null.
+[[nodiscard]] Json json(const std::optional<theory::Enclosure>& x, unsigned digits = 24);
+
+/// An angle in radians: any formula. Errors name the flag.
+[[nodiscard]] theory::Formula parse_angle(std::string_view flag, const std::string& text);
+/// A whole number of any size, also written 1e100. Errors name the flag.
+[[nodiscard]] theory::Integer parse_integer(std::string_view flag, const std::string& text);
+
+/// Writes beside `path` and renames, so that no partial file is ever seen. Throws Error(file).
+void write_file(const std::string& path, const std::string& content);
+
+/// True if stderr is a terminal and NO_COLOR is not set: progress may be drawn.
+[[nodiscard]] bool draws_progress();
+
+/// --json and --threads, which every command has.
+struct Common {
+  bool json = false;
+  int threads = 0;  ///< 0: all cores
+};
+void add_common(CLI::App& app, Common& common);
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,72 @@
+# How every library and executable of ropewalk is declared.
+#
+#   ropewalk_module(theory
+#     SOURCES formula.cpp …          compiled into the static library ropewalk_theory
+#     HEADERS formula.hpp …          public; installed; each must compile alone
+#     DEPENDS Eigen3::Eigen …        linked publicly: other modules and libraries its headers show
+#     BUILD_DEPENDS fmt::fmt-header-only …)   libraries that only the .cpp files use; consumers of
+#                                    the installed module need not have those that are header-only
+#
+# gives the target ropewalk::theory. A library that is not header-only also belongs into
+# cmake/ropewalkConfig.cmake.in. Includes are rooted at the top of the tree both in the build
+# (#include "theory/formula.hpp") and in an installed one, where the root is include/ropewalk.
+#
+#   ropewalk_executable(ropewalk SOURCES main.cpp … LINK ropewalk::proofs_numeric …)
+#
+# gives build/<preset>/bin/ropewalk, installed, with ROPEWALK_VERSION defined as a string.
+
+include(GNUInstallDirs)
+
+# Warnings for our own code. Third-party headers come from imported targets, which are system headers.
+add_library(ropewalk_warnings INTERFACE)
+target_compile_options(
+  ropewalk_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                              $<$<BOOL:${ROPEWALK_WERROR}>:-Werror>)
+
+if(ROPEWALK_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+endif()
+
+function(ropewalk_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEPENDS;BUILD_DEPENDS")
+  if(DEFINED arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "ropewalk_module(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(target ropewalk_${name})
+
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(ropewalk::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES
+                                  ${arg_HEADERS})
+  target_link_libraries(${target} PUBLIC ${arg_DEPENDS})
+  foreach(library IN ITEMS ropewalk_warnings LISTS arg_BUILD_DEPENDS)
+    get_target_property(type ${library} TYPE)
+    if(type STREQUAL "INTERFACE_LIBRARY")
+      target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${library}>)
+    else()
+      target_link_libraries(${target} PRIVATE ${library})
+    endif()
+  endforeach()
+
+  install(
+    TARGETS ${target}
+    EXPORT ropewalkTargets
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ropewalk")
+endfunction()
+
+function(ropewalk_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  if(DEFINED arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "ropewalk_executable(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_compile_definitions(${name} PRIVATE "ROPEWALK_VERSION=\"${PROJECT_VERSION}\"")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ropewalk_warnings ${arg_LINK})
+  install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endfunction()

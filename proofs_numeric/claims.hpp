@@ -1,0 +1,93 @@
+#pragma once
+/// \file
+/// A claim and its judgement.
+///
+/// The ledger (`papers/*/claims.toml`) says what a paper states, as encoded here, and which verdict is
+/// expected. A *judge* is the function that settles one claim by machine; its Judgement carries the verdict, the
+/// scope the machine really covered, the value at the heart of the claim, and for a refutation the smallest
+/// witness. What lies beyond the scope is argued in words (docs/proofs.md) and never passes for the first.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "theory/enclosure.hpp"
+
+namespace ropewalk::proofs_numeric {
+
+enum class Verdict { proved, refuted, undecided };
+
+[[nodiscard]] std::string_view name(Verdict verdict);
+
+using Witness = nlohmann::ordered_json;
+
+struct Judgement {
+  Verdict verdict = Verdict::undecided;
+  std::string scope;                       ///< what the machine checked: ranges, covers
+  std::optional<theory::Enclosure> value;  ///< the number at the heart of the claim
+  std::optional<Witness> witness;          ///< an input that refutes or attains
+};
+
+/// One entry of the ledger.
+struct Claim {
+  std::string id;         ///< P1.T3.2b.max
+  std::string paper;      ///< P1, P2, ... ; R for our own
+  std::string source;     ///< where in the paper
+  std::string statement;  ///< as encoded
+  std::string reading;
+  Verdict expected = Verdict::undecided;
+  std::string difference;  ///< from what the paper says
+  std::string argument;    ///< where the statement goes beyond the scope: the written proof
+  std::string function;    ///< the judge
+  std::string test;        ///< the test case that guards it
+};
+
+/// All entries, by paper and in the order of their file. Throws Error(parse) for an entry that lacks a key.
+[[nodiscard]] std::vector<Claim> ledger();
+
+/// Settles a claim. Throws Error(bad_value) for an id without a judge. Cost: see each judge; all together stay
+/// within two minutes on two cores.
+[[nodiscard]] Judgement judge(std::string_view id);
+
+// One judge per claim; the ledger names them. Grouped by the file that holds them.
+// index_claims.cpp
+Judgement index_feasible();
+Judgement index_gap_below_one_minus_cosine();
+Judgement index_gap_below_square_law_max();
+Judgement index_gap_below_square_law_min();
+Judgement irrational_angle_keeps_gap();
+Judgement one_plane_gap_by_continued_fractions();
+Judgement best_one_plane_angle();
+// retrieval_claims.cpp
+Judgement retrieval_feasible();
+Judgement retrieval_gap_max();
+Judgement retrieval_margin_min();
+Judgement retrieval_margin_min_corrected();
+Judgement retrieval_gap_displayed();
+Judgement zero_angle_margin_letters();
+Judgement zero_angle_margin_all();
+Judgement one_plane_retrieval_margin();
+Judgement centred_retrieval_margin();
+// softmax_claims.cpp
+Judgement mass_on_maximisers();
+Judgement softmax_scale();
+// impossibility_claims.cpp
+Judgement symbolic_head_cannot_index();
+Judgement positional_head_cannot_retrieve();
+Judgement positional_head_with_any_decoder();
+Judgement symbolic_head_cannot_do_positional_task();
+Judgement positional_head_cannot_do_symbolic_task();
+// canonical_claims.cpp
+Judgement exclusion_inequality();
+Judgement one_angle_does_positional_task();
+Judgement zero_angle_does_symbolic_task();
+Judgement two_angles_do_mixed_task();
+Judgement one_angle_cannot_do_mixed_task_bounded();
+Judgement one_angle_cannot_do_mixed_task_all();
+Judgement attention_is_u_shaped();
+// recorded_claims.cpp
+Judgement letter_accuracy_to_850();
+
+}  // namespace ropewalk::proofs_numeric

@@ -1,0 +1,110 @@
+// The ledger: claims as data, judges as functions, and the table that joins them.
+
+#include <algorithm>
+#include <iterator>
+
+#include <toml++/toml.h>
+
+#include "papers/texts.hpp"
+#include "proofs_numeric/claims.hpp"
+#include "theory/error.hpp"
+
+namespace ropewalk::proofs_numeric {
+
+namespace {
+
+struct Entry {
+  std::string_view function;
+  Judgement (*judge)();
+};
+
+constexpr Entry judges[] = {
+    {"index_feasible", index_feasible},
+    {"index_gap_below_one_minus_cosine", index_gap_below_one_minus_cosine},
+    {"index_gap_below_square_law_max", index_gap_below_square_law_max},
+    {"index_gap_below_square_law_min", index_gap_below_square_law_min},
+    {"irrational_angle_keeps_gap", irrational_angle_keeps_gap},
+    {"one_plane_gap_by_continued_fractions", one_plane_gap_by_continued_fractions},
+    {"best_one_plane_angle", best_one_plane_angle},
+    {"retrieval_feasible", retrieval_feasible},
+    {"retrieval_gap_max", retrieval_gap_max},
+    {"retrieval_margin_min", retrieval_margin_min},
+    {"retrieval_margin_min_corrected", retrieval_margin_min_corrected},
+    {"retrieval_gap_displayed", retrieval_gap_displayed},
+    {"zero_angle_margin_letters", zero_angle_margin_letters},
+    {"zero_angle_margin_all", zero_angle_margin_all},
+    {"one_plane_retrieval_margin", one_plane_retrieval_margin},
+    {"centred_retrieval_margin", centred_retrieval_margin},
+    {"mass_on_maximisers", mass_on_maximisers},
+    {"softmax_scale", softmax_scale},
+    {"symbolic_head_cannot_index", symbolic_head_cannot_index},
+    {"positional_head_cannot_retrieve", positional_head_cannot_retrieve},
+    {"positional_head_with_any_decoder", positional_head_with_any_decoder},
+    {"symbolic_head_cannot_do_positional_task", symbolic_head_cannot_do_positional_task},
+    {"positional_head_cannot_do_symbolic_task", positional_head_cannot_do_symbolic_task},
+    {"exclusion_inequality", exclusion_inequality},
+    {"one_angle_does_positional_task", one_angle_does_positional_task},
+    {"zero_angle_does_symbolic_task", zero_angle_does_symbolic_task},
+    {"two_angles_do_mixed_task", two_angles_do_mixed_task},
+    {"one_angle_cannot_do_mixed_task_bounded", one_angle_cannot_do_mixed_task_bounded},
+    {"one_angle_cannot_do_mixed_task_all", one_angle_cannot_do_mixed_task_all},
+    {"attention_is_u_shaped", attention_is_u_shaped},
+    {"letter_accuracy_to_850", letter_accuracy_to_850},
+};
+
+Verdict verdict_from(const std::string& text, const std::string& where) {
+  for (const Verdict v : {Verdict::proved, Verdict::refuted, Verdict::undecided})
+    if (text == name(v)) return v;
+  throw Error(ErrorCode::parse, where + ": expected = \"" + text + "\" is no verdict");
+}
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::proved: return "proved";
+    case Verdict::refuted: return "refuted";
+    case Verdict::undecided: break;
+  }
+  return "undecided";
+}
+
+std::vector<Claim> ledger() {
+  std::vector<Claim> claims;
+  for (const papers::Text& text : papers::texts()) {
+    if (!text.path.ends_with("claims.toml")) continue;
+    const toml::table table = toml::parse(text.content, text.path);
+    const toml::array* entries = table["claim"].as_array();
+    if (entries == nullptr)
+      throw Error(ErrorCode::parse, std::string(text.path) + ": no [[claim]] entries");
+    for (const toml::node& node : *entries) {
+      const toml::table& entry = *node.as_table();
+      const auto key = [&](const char* k) {
+        const auto value = entry[k].value<std::string>();
+        if (!value)
+          throw Error(ErrorCode::parse, std::string(text.path) + ": a claim lacks '" + k + "'");
+        return *value;
+      };
+      claims.push_back({key("id"), key("paper"), key("source"), key("statement"), key("reading"),
+                        verdict_from(key("expected"), std::string(text.path)), key("difference"),
+                        key("argument"), key("function"), key("test")});
+    }
+  }
+  std::stable_sort(claims.begin(), claims.end(),
+                   [](const Claim& a, const Claim& b) { return a.paper < b.paper; });
+  return claims;
+}
+
+Judgement judge(std::string_view id) {
+  for (const Claim& claim : ledger()) {
+    if (claim.id != id) continue;
+    const auto* entry = std::find_if(std::begin(judges), std::end(judges),
+                                     [&](const Entry& e) { return e.function == claim.function; });
+    if (entry == std::end(judges))
+      throw Error(ErrorCode::bad_value, claim.id + ": no judge is called " + claim.function);
+    return entry->judge();
+  }
+  throw Error(ErrorCode::bad_value, "no claim is called " + std::string(id));
+}
+
+}  // namespace ropewalk::proofs_numeric

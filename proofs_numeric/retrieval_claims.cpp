@@ -1,0 +1,327 @@
+// Judges for the claims about the one-plane Retrieval head.
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "constructions/retrieval.hpp"
+#include "proofs_numeric/claims.hpp"
+#include "proofs_numeric/retrieval_margin.hpp"
+
+namespace ropewalk::proofs_numeric {
+
+using theory::Interval;
+using I = Interval<40>;
+
+namespace {
+
+// 1 - cos(omega - lags * theta)
+Enclosure drift_bound(const Formula& theta, const Integer& alphabet, const Lag& lags) {
+  const Formula omega = Formula(2) * Formula::pi() / Formula(Rational(alphabet));
+  return enclosure(I(I(1) - theory::cosine<I>(-theta, lags, omega)));
+}
+
+// The simplest number in (0, omega/(2n)).
+Rational simplest_angle(unsigned alphabet, unsigned n) {
+  const Formula limit = Formula::pi() / Formula(alphabet * n);
+  return simplest_between(0, enclosure(limit.as<I>()).lo);
+}
+
+Witness pair_witness(unsigned n, unsigned alphabet, const std::string& theta, const RetrievalPair& pair) {
+  Witness w;
+  w["length"] = n;
+  w["alphabet"] = alphabet;
+  w["theta"] = theta;
+  w["match_lag"] = pair.match.str();
+  w["distractor_lag"] = pair.distractor.str();
+  w["letter_offset"] = pair.letter_offset.str();
+  return w;
+}
+
+// P1's Fig. 5A.
+const char* const figure_theta = "0.0027";
+constexpr unsigned figure_alphabet = 8;
+
+// Walks n = 2, 3, ... and A = 2, 3, ... to the first quantity above 1 - cos(omega - n theta).
+Judgement refute_drift_bound(const std::function<Enclosure(const Formula&, unsigned, unsigned)>& quantity,
+                             const std::string& named, Reading reading) {
+  for (unsigned n = 2; n <= 16; ++n) {
+    for (unsigned alphabet = 2; alphabet <= 16; ++alphabet) {
+      const Formula theta(simplest_angle(alphabet, n));
+      const Enclosure value = quantity(theta, alphabet, n);
+      const Enclosure bound = drift_bound(theta, alphabet, n);
+      if (value.lo <= bound.hi) continue;
+      Witness w = pair_witness(n, alphabet, theta.text(),
+                               retrieval_margin(theta, alphabet, n, Centre::plain, reading)->pair);
+      w[named] = text(value, 8);
+      w["bound"] = text(bound, 8);
+      const Formula own = Formula::parse(figure_theta);
+      const Enclosure at_17 = quantity(own, figure_alphabet, 17);
+      if (at_17.lo > drift_bound(own, figure_alphabet, 17).hi) {
+        w["at_figure_5a"] = {{"length", 17},
+                             {"theta", figure_theta},
+                             {"alphabet", figure_alphabet},
+                             {named, text(at_17, 8)},
+                             {"bound", text(drift_bound(own, figure_alphabet, 17), 8)}};
+      }
+      return {Verdict::refuted, "smallest n, then smallest alphabet, then simplest theta in (0, omega/(2n))", value,
+              w};
+    }
+  }
+  return {Verdict::undecided, "n, A <= 16: no violation found", std::nullopt, std::nullopt};
+}
+
+// min over pairs (t, u, k) of cos(t theta - c) - cos(k omega + u theta - c), the obvious way.
+Enclosure margin_by_enumeration(const Formula& theta, unsigned alphabet, unsigned n, Centre centre) {
+  const Formula phase =
+      centre == Centre::plain ? Formula(0) : -(theta * Formula(Rational(n - 1) / 2));
+  std::vector<I> match;
+  std::vector<I> best;  // strongest distractor at each lag
+  for (unsigned t = 0; t < n; ++t) {
+    match.push_back(theory::cosine<I>(theta, t, phase));
+    for (unsigned k = 1; k < alphabet; ++k) {
+      const I l = theory::cosine<I>(theta, t, Formula(Rational(2 * k, alphabet)) * Formula::pi() + phase);
+      if (k == 1)
+        best.push_back(l);
+      else
+        best.back() = max(best.back(), l);
+    }
+  }
+  std::optional<I> least;
+  for (unsigned t = 0; t < n; ++t)
+    for (unsigned u = 0; u < n; ++u)
+      if (t != u) least = least ? min(*least, I(match[t] - best[u])) : I(match[t] - best[u]);
+  return enclosure(*least);
+}
+
+bool overlap(const Enclosure& a, const Enclosure& b) { return a.lo <= b.hi && b.lo <= a.hi; }
+
+// Formula, enumeration and horizon against one another over angles j omega/16, j = 1..15, and lengths.
+Judgement judge_closed_form(Centre centre) {
+  bool holds = true;
+  unsigned compared = 0;
+  for (unsigned alphabet = 2; alphabet <= 6; ++alphabet) {
+    for (unsigned j : {1U, 2U, 3U, 5U, 8U, 13U}) {
+      const Formula theta = Formula(Rational(2 * j, 16 * alphabet)) * Formula::pi();
+      const auto horizon = retrieval_horizon(theta, alphabet, centre);
+      for (unsigned n = 2; n <= 12; ++n) {
+        const auto margin = retrieval_margin(theta, alphabet, n, centre, Reading::min);
+        const Enclosure brute = margin_by_enumeration(theta, alphabet, n, centre);
+        holds = holds && overlap(margin->margin, brute);
+        const bool within = n <= *horizon;
+        holds = holds && (within ? brute.lo > 0 : margin->margin.lo <= 0);
+        if (within) {
+          const Formula omega = Formula(Rational(2, alphabet)) * Formula::pi();
+          const Formula half(Rational(1, 2));
+          const I closed =
+              centre == Centre::plain
+                  ? I(theory::cosine<I>(theta, n - 2) - theory::cosine<I>(-theta, n - 1, omega))
+                  : I(I(2) * sin((omega * half).as<I>()) *
+                      sin(I((omega * half).as<I>() - (theta * half).as<I>() * I(n - 1))));
+          holds = holds && overlap(enclosure(closed), brute);
+        }
+        ++compared;
+      }
+    }
+  }
+  // Every pair occurs in an input: min over literal inputs equals min over pairs.
+  for (unsigned alphabet : {2U, 3U}) {
+    for (unsigned n = 2; n <= 4; ++n) {
+      const Formula theta = Formula(Rational(1, 3 * n * alphabet)) * Formula::pi();
+      const Formula phase =
+          centre == Centre::plain ? Formula(0) : -(theta * Formula(Rational(n - 1) / 2));
+      std::optional<I> least;
+      for (unsigned t = 0; t < n; ++t) {
+        std::vector<unsigned> letters(n, 1);
+        for (;;) {
+          std::vector<I> row;
+          std::vector<bool> correct(n, false);
+          correct[t] = true;
+          for (unsigned u = 0; u < n; ++u)
+            row.push_back(theory::cosine<I>(
+                theta, u, Formula(Rational(u == t ? 0 : 2 * letters[u], alphabet)) * Formula::pi() + phase));
+          const I mu = *theory::margin(std::span<const I>(row), correct);
+          least = least ? min(*least, mu) : mu;
+          unsigned i = 0;
+          while (i < n && (i == t || ++letters[i] == alphabet)) letters[i++] = 1;
+          if (i == n) break;
+        }
+      }
+      holds = holds && overlap(enclosure(*least), margin_by_enumeration(theta, alphabet, n, centre));
+    }
+  }
+  const Formula own = Formula::parse(figure_theta);
+  const Lag horizon = *retrieval_horizon(own, figure_alphabet, centre);
+  const Enclosure last = retrieval_margin(own, figure_alphabet, horizon, centre, Reading::min)->margin;
+  const Enclosure beyond =
+      retrieval_margin(own, figure_alphabet, horizon + 1, centre, Reading::min)->margin;
+  holds = holds && last.lo > 0 && beyond.hi < 0;
+  Witness w;
+  w["theta"] = figure_theta;
+  w["alphabet"] = figure_alphabet;
+  w["horizon"] = horizon.str();
+  w["margin_at_horizon"] = text(last, 8);
+  w["margin_beyond"] = text(beyond, 8);
+  return {holds ? Verdict::proved : Verdict::undecided,
+          fmt::format("A <= 6, n <= 12, theta = omega j/16: closed form, horizon and engine equal the enumeration of "
+                      "all pairs ({} cases), and of all literal inputs for A <= 3, n <= 4; value = margin at the "
+                      "horizon for theta = {}, A = {}",
+                      compared, figure_theta, figure_alphabet),
+          last, w};
+}
+
+}  // namespace
+
+Judgement retrieval_feasible() {
+  constexpr unsigned longest = 64;
+  constexpr unsigned most_letters = 32;
+  bool holds = true;
+  // In turns, theta < 1/(2 n0 A): a match at lag t <= n0-1 lies within (n0-1)/(2 n0 A) of the query; a distractor at
+  // k/A + u theta stays further off. cos falls with that distance. All angles of the range at once, exactly.
+  for (unsigned n0 = 1; n0 <= longest; ++n0) {
+    for (unsigned alphabet = 2; alphabet <= most_letters; ++alphabet) {
+      const Rational drift = Rational(n0 - 1) / Rational(2 * n0 * alphabet);  // supremum, not attained for n0 > 1
+      const Rational half(1, 2);
+      for (unsigned k = 1; k < alphabet; ++k) {
+        const Rational low(k, alphabet);            // the distractor's turns lie in [low, low + drift)
+        const Rational high = low + drift;
+        const Rational nearest = std::min(low, Rational(1 - high));
+        holds = holds && drift < half && high < 1 && nearest > drift;
+      }
+    }
+  }
+  const Formula theta = Formula(Rational(1, 4 * 17 * 8)) * Formula(2) * Formula::pi();
+  const Enclosure sample = retrieval_margin(theta, 8, 17, Centre::plain, Reading::min)->margin;
+  holds = holds && sample.lo > 0;
+  return {holds ? Verdict::proved : Verdict::undecided,
+          fmt::format("n0 <= {}, 2 <= A <= {}, every theta in (0, omega/(2 n0)) at once: exact rational comparison of "
+                      "turns; value = margin at A = 8, n = 17, theta = omega/(4*17)",
+                      longest, most_letters),
+          sample, std::nullopt};
+}
+
+Judgement retrieval_gap_max() {
+  Judgement j = refute_drift_bound(
+      [](const Formula& theta, unsigned alphabet, unsigned n) {
+        return retrieval_margin(theta, alphabet, n, Centre::plain, Reading::max)->gap;
+      },
+      "gap", Reading::max);
+  if (j.witness) {
+    const Formula own = Formula::parse(figure_theta);
+    for (unsigned alphabet : {8U, 3U})
+      (*j.witness)["opposite_distractors_A" + std::to_string(alphabet)] =
+          text(retrieval_margin(own, alphabet, 50, Centre::plain, Reading::max)->gap, 6);
+  }
+  return j;
+}
+
+Judgement retrieval_margin_min() {
+  return refute_drift_bound(
+      [](const Formula& theta, unsigned alphabet, unsigned n) {
+        return retrieval_margin(theta, alphabet, n, Centre::plain, Reading::min)->margin;
+      },
+      "margin", Reading::min);
+}
+
+Judgement retrieval_margin_min_corrected() {
+  constexpr unsigned longest = 64;
+  bool holds = true;
+  unsigned compared = 0;
+  // The pair (match n-2, distractor n-1 one letter before) is admissible for n >= 2 and its match logit is at most
+  // 1: that alone gives the bound for every theta. The engine must agree wherever it is asked.
+  for (unsigned n = 2; n <= longest; ++n)
+    for (unsigned alphabet : {2U, 3U, 8U, 26U})
+      for (unsigned j : {1U, 3U, 7U}) {
+        const Formula theta = Formula(Rational(j, 8 * n * alphabet)) * Formula::pi();
+        const auto margin = retrieval_margin(theta, alphabet, n, Centre::plain, Reading::min);
+        const Enclosure bound = drift_bound(theta, alphabet, n - 1);
+        const RetrievalPair& p = margin->pair;
+        holds = holds && p.match == n - 2 && p.distractor == n - 1 && p.letter_offset == alphabet - 1;
+        holds = holds && (n == 2 ? overlap(margin->margin, bound) : margin->margin.hi < bound.lo);
+        ++compared;
+      }
+  const Formula own = Formula::parse(figure_theta);
+  return {holds ? Verdict::proved : Verdict::undecided,
+          fmt::format("2 <= n <= {}, A in {{2, 3, 8, 26}}, theta = omega j/(16 n): {} enclosures below the bound "
+                      "(equal at n = 2); value = bound at n = 17, theta = 0.0027, A = 8",
+                      longest, compared),
+          drift_bound(own, figure_alphabet, 16), std::nullopt};
+}
+
+Judgement retrieval_gap_displayed() {
+  return refute_drift_bound(
+      [](const Formula& theta, unsigned alphabet, unsigned n) {
+        std::optional<I> strongest;
+        for (unsigned u = 0; u < n; ++u)
+          for (unsigned k = 1; k < alphabet; ++k) {
+            const I l = theory::cosine<I>(theta, u, Formula(Rational(2 * k, alphabet)) * Formula::pi());
+            strongest = strongest ? max(*strongest, l) : l;
+          }
+        return enclosure(I(I(1) - *strongest));
+      },
+      "displayed_gap", Reading::min);
+}
+
+Judgement zero_angle_margin_letters() {
+  constexpr unsigned most_letters = 64;
+  bool holds = true;
+  for (unsigned alphabet = 2; alphabet <= most_letters; ++alphabet) {
+    // Lags drop out at theta = 0: the strongest distractor is one letter round, exactly in turns.
+    for (unsigned k = 1; k < alphabet; ++k)
+      holds = holds && theory::distance_to_integer(Rational(k, alphabet)) >= Rational(1, alphabet);
+    const Enclosure expected = enclosure(I(I(1) - theory::cosine_of_turns<I>(Rational(1, alphabet))));
+    for (const char* n : {"2", "3", "100", "1000000000000000000"}) {
+      const auto margin = retrieval_margin(Formula(0), alphabet, Lag(n), Centre::plain, Reading::min);
+      holds = holds && margin && overlap(margin->margin, expected) && margin->margin.lo > 0;
+    }
+    holds = holds && !retrieval_horizon(Formula(0), alphabet, Centre::plain);
+  }
+  return {holds ? Verdict::proved : Verdict::undecided,
+          fmt::format("2 <= A <= {}, every length (lags drop out), exact in turns; value = 1 - cos(2 pi/8)",
+                      most_letters),
+          retrieval_margin(Formula(0), 8, 2, Centre::plain, Reading::min)->margin, std::nullopt};
+}
+
+Judgement zero_angle_margin_all() {
+  // Every proper input by length over 2 letters and 2 integers, exactly (A = 2 has rational rotations): the first
+  // whose correct and incorrect keys tie.
+  const constructions::RetrievalAlphabet alphabet{2, 2};
+  const auto head = constructions::retrieval_head<Rational>(Formula(0), alphabet);
+  for (unsigned n = 1; n <= 3; ++n) {
+    constructions::Sequence tokens(n, 0);
+    for (;;) {
+      if (constructions::is_proper(alphabet, tokens)) {
+        const auto wanted = constructions::retrieval_function(alphabet, tokens);
+        const auto correct = constructions::retrieval_correct_keys(alphabet, tokens, n - 1);
+        const auto row = constructions::logits(head, tokens, n - 1);
+        const auto margin = theory::margin(std::span<const Rational>(row), correct);
+        if (wanted[n - 1] && margin && *margin == 0) {
+          Witness w;
+          w["length"] = n;
+          w["alphabet"] = 2;
+          for (const auto t : tokens) {
+            const bool letter = alphabet.is_letter_letter(t);
+            const auto right = alphabet.right(t);
+            w["input"].push_back(
+                std::string(1, static_cast<char>('A' + alphabet.left(t))) +
+                (letter ? std::string(1, static_cast<char>('A' + right))
+                        : std::to_string(right - alphabet.letters + 1)));
+          }
+          w["margin"] = "0";
+          return {Verdict::refuted,
+                  "all proper inputs over 2 letters and 2 integers in order of length, exact rationals; the first tie",
+                  Enclosure(*margin), w};
+        }
+      }
+      unsigned i = 0;
+      while (i < n && ++tokens[i] == alphabet.size()) tokens[i++] = 0;
+      if (i == n) break;
+    }
+  }
+  return {Verdict::undecided, "n <= 3: no tie found", std::nullopt, std::nullopt};
+}
+
+Judgement one_plane_retrieval_margin() { return judge_closed_form(Centre::plain); }
+Judgement centred_retrieval_margin() { return judge_closed_form(Centre::centred); }
+
+}  // namespace ropewalk::proofs_numeric

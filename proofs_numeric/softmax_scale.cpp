@@ -1,0 +1,156 @@
+#include "proofs_numeric/softmax_scale.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace ropewalk::proofs_numeric {
+
+using theory::Interval;
+
+namespace {
+
+constexpr double unit = 0x1p-53;
+constexpr double largest_beta = 1e15;
+
+// sin(pi d) for 0 <= d <= 1/2. y = pi d carries 2u relative (pi rounded, product rounded); y cot y <= 1 passes
+// it on. Nested Taylor r_k = 1 - z c_k r_{k+1}, c_k = 1/((2k)(2k+1)): each stage adds at most 3u and passes on
+// z c_k <= 0.42 of the last, so r_1 is off by less than 6u absolutely, and r_1 >= 2/pi: 10u relative. The
+// remainder y^23/23! is below 2^-59.
+double sin_pi(double d) {
+  const double y = d * 3.141592653589793;
+  const double z = y * y;
+  double r = 1.0;
+  for (int k = 10; k >= 1; --k) r = 1.0 - z * r / (2.0 * k * (2.0 * k + 1.0));
+  return y * r;
+}
+
+// exp(-w) for 0 <= w. k ln 2 = k hi + k lo, k hi exact for k < 2^20 (hi has 32 significant bits), so the reduced
+// argument is off by less than 2u; the polynomial adds less than 4u; |remainder| 0.35^15/15! < 2^-62.
+double exp_minus(double w) {
+  if (w > 700.0) return 0.0;  // the true term is below 1e-304, inside every bound above
+  const double k = std::floor(w * 1.4426950408889634 + 0.5);
+  constexpr double hi = 0x1.62e42feep-1;
+  constexpr double lo = 0x1.a39ef35793c76p-33;
+  const double r = (k * hi - w) + k * lo;  // in [-0.35, 0.35]
+  double p = 1.0;
+  for (int i = 14; i >= 1; --i) p = 1.0 + r * p / i;
+  return std::ldexp(p, -static_cast<int>(k));
+}
+
+// floor(alpha 2^128), alpha the turns of theta mod 1.
+unsigned __int128 fixed_turns(const Formula& theta) {
+  const Rational scale(Integer(1) << 128);
+  const Enclosure alpha = enclosure(theory::turns<Interval<160>>(theta));
+  const Integer fixed = theory::floor(Rational(theory::fraction(alpha.lo) * scale));
+  unsigned __int128 result = 0;
+  for (unsigned word = 0; word < 4; ++word) {
+    const auto part = static_cast<std::uint32_t>(Integer((fixed >> (32 * word)) & 0xffffffffU));
+    result |= static_cast<unsigned __int128>(part) << (32 * word);
+  }
+  return result;
+}
+
+// Distance of a fixed-point angle to the nearest whole turn, in [0, 1/2], relative error u.
+double distance(unsigned __int128 turns) {
+  const unsigned __int128 half = static_cast<unsigned __int128>(1) << 127;
+  if (turns > half) turns = -turns;
+  return std::ldexp(static_cast<double>(turns), -128);
+}
+
+Rational error_of_sum(double sum, std::size_t terms) {
+  return Rational(unit) * Rational(terms) * (80 + 2 * Rational(sum));
+}
+
+}  // namespace
+
+std::optional<Enclosure> guaranteed_scale(const Enclosure& margin, const Lag& length,
+                                          const Integer& correct, const Rational& epsilon) {
+  if (epsilon <= 0 || epsilon >= 1)
+    throw Error(ErrorCode::bad_value, "epsilon must lie strictly between 0 and 1, not " + epsilon.str());
+  if (correct < 1 || correct >= length)
+    throw Error(ErrorCode::bad_value, "the number of correct keys must lie in 1..n-1");
+  if (margin.lo <= 0) return std::nullopt;
+  const Rational odds = Rational(length - correct) * (1 - epsilon) / (Rational(correct) * epsilon);
+  if (odds <= 1) return Enclosure(Rational(0));
+  using I = Interval<40>;
+  return enclosure(I(log(I(odds)) / I(margin.lo, margin.hi)));
+}
+
+PlaneLosses::PlaneLosses(const Formula& theta, std::uint32_t length) {
+  if (length < 1) throw Error(ErrorCode::bad_value, "the length must be at least 1, not 0");
+  if (length > (1U << 24))
+    throw Error(ErrorCode::too_large, "the exact softmax scale is computed for lengths up to 16777216");
+  const unsigned __int128 alpha = fixed_turns(theta);
+  losses_.reserve(length);
+  unsigned __int128 phase = 0;
+  for (std::uint32_t s = 0; s < length; ++s, phase += alpha) {
+    const double half_sine = sin_pi(distance(phase));
+    losses_.push_back(2.0 * half_sine * half_sine);
+  }
+}
+
+Enclosure PlaneLosses::largest_sum(double beta, Offsets offsets) const {
+  const std::size_t n = losses_.size();
+  std::vector<double> prefix(n);
+  double sum = 0.0;
+  for (std::size_t s = 0; s < n; ++s) {
+    sum += exp_minus(beta * losses_[s]);
+    prefix[s] = sum;
+  }
+  double largest = 0.0;
+  const std::size_t last = std::min<std::size_t>(offsets.last, n - 1);
+  for (std::size_t m = offsets.first; m <= last; ++m)
+    largest = std::max(largest, prefix[m] + prefix[n - 1 - m] - 1.0);
+  const Rational error = 2 * error_of_sum(largest, n);
+  return {Rational(largest) - error, Rational(largest) + error};
+}
+
+std::optional<Enclosure> PlaneLosses::smallest_scale(const Rational& most, Offsets offsets) const {
+  const auto verdict = [&](double beta) -> std::optional<bool> {  // is the demand met?
+    const Enclosure s = largest_sum(beta, offsets);
+    if (s.hi <= most) return true;
+    if (s.lo > most) return false;
+    return std::nullopt;
+  };
+  if (verdict(0.0) == true) return Enclosure(Rational(0));
+  double high = 1.0;
+  while (verdict(high) != true) {
+    high *= 4.0;
+    if (high > largest_beta) return std::nullopt;
+  }
+  double low = 0.0;
+  double low_sure = 0.0;
+  double high_sure = high;
+  while (high - low > 1e-13 * high) {
+    const double middle = low + (high - low) / 2;
+    if (middle <= low || middle >= high) break;
+    const auto met = verdict(middle);
+    if (met == true) {
+      high = high_sure = middle;
+    } else if (met == false) {
+      low = low_sure = middle;
+    } else {
+      // Inside the error bound: close the bracket from both sides around here.
+      double step = 1e-12 * middle;
+      while (low_sure < middle - step && verdict(middle - step) != false) step *= 2;
+      low_sure = std::max(low_sure, verdict(middle - step) == false ? middle - step : low_sure);
+      step = 1e-12 * middle;
+      while (middle + step < high_sure && verdict(middle + step) != true) step *= 2;
+      high_sure = middle + step < high_sure ? middle + step : high_sure;
+      break;
+    }
+  }
+  return Enclosure(Rational(low_sure), Rational(high_sure));
+}
+
+std::optional<Enclosure> smallest_index_scale(const Formula& theta, std::uint32_t length) {
+  if (length < 2) throw Error(ErrorCode::bad_value, "the length must be at least 2");
+  const PlaneLosses losses(theta, length);
+  const auto integers = losses.smallest_scale(2, {1, length - 1});
+  const auto letters = losses.smallest_scale(4, {0, 0});
+  if (!integers || !letters) return std::nullopt;
+  return Enclosure(std::max(integers->lo, letters->lo), std::max(integers->hi, letters->hi));
+}
+
+}  // namespace ropewalk::proofs_numeric

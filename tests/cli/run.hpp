@@ -1,0 +1,44 @@
+#pragma once
+/// \file
+/// Runs the built command as a user would, through a shell, and keeps what it printed.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace ropewalk::tests {
+
+struct Run {
+  int code = -1;
+  std::string out;
+  std::string err;
+
+  [[nodiscard]] nlohmann::ordered_json json() const { return nlohmann::ordered_json::parse(out); }
+  /// One line, and it says `part`.
+  [[nodiscard]] bool complains(const std::string& part) const {
+    return !err.empty() && err.find('\n') == err.size() - 1 && err.find(part) != std::string::npos;
+  }
+};
+
+/// `arguments` as typed after `ropewalk`; the working directory is the root of the sources.
+inline Run run(const std::string& arguments) {
+  const std::string base = "/tmp/ropewalk-test-" + std::to_string(getpid());
+  const std::string command = "cd '" ROPEWALK_SOURCE_DIR "' && '" ROPEWALK_BINARY "' " + arguments + " >" + base +
+                              ".out 2>" + base + ".err </dev/null";
+  const int status = std::system(command.c_str());
+  const auto read = [](const std::string& path) {
+    std::stringstream content;
+    content << std::ifstream(path).rdbuf();
+    std::remove(path.c_str());
+    return content.str();
+  };
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(base + ".out"), read(base + ".err")};
+}
+
+}  // namespace ropewalk::tests

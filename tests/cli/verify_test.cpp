@@ -1,0 +1,94 @@
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/catch.hpp"
+#include "tests/cli/run.hpp"
+
+using namespace ropewalk;
+using tests::run;
+using tests::Run;
+
+TEST_CASE("verify judges every claim as expected") {
+  const Run r = run("verify --json");
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const auto j = r.json();
+  CHECK(j["summary"]["total"] == j["claims"].size());
+  CHECK(j["summary"]["as_expected"] == j["summary"]["total"]);
+  CHECK(j["summary"]["total"].get<int>() >= 31);
+  for (const auto& claim : j["claims"]) {
+    CAPTURE(claim.dump());
+    for (const char* key : {"id", "paper", "reading", "statement", "scope", "argument", "verdict", "expected", "value",
+                            "witness", "seconds"})
+      CHECK(claim.contains(key));
+    CHECK(claim["verdict"] == claim["expected"]);
+    if (claim["verdict"] == "refuted") CHECK_FALSE(claim["witness"].is_null());
+  }
+}
+
+TEST_CASE("verify takes names and papers") {
+  const auto two = run("verify P1.T3.2b.max R6 --json").json();
+  REQUIRE(two["claims"].size() == 2);
+  CHECK(two["claims"][0]["witness"]["length"] == 4);
+  for (const auto& claim : run("verify --paper P2 --json").json()["claims"]) CHECK(claim["paper"] == "P2");
+  CHECK(run("verify P9.T1").complains("P9.T1"));
+  CHECK(run("verify P9.T1").code == 2);
+  CHECK(run("verify --paper P9").code == 2);
+  CHECK(run("verify --length 5").code == 2);
+  CHECK(run("verify R1").out.find("scope") != std::string::npos);
+}
+
+TEST_CASE("verify --out writes whole files") {
+  const auto folder = std::filesystem::temp_directory_path() / "ropewalk-verify-out";
+  std::filesystem::remove_all(folder);
+  CHECK(run("verify R2 --out " + folder.string()).code == 0);
+  std::ifstream file(folder / "R2.json");
+  CHECK(nlohmann::json::parse(file)["verdict"] == "proved");
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    ++files;
+    CHECK(entry.path().extension() == ".json");
+  }
+  CHECK(files == 2);
+  std::filesystem::remove_all(folder);
+  const Run blocked = run("verify R2 --out /dev/null/here");
+  CHECK(blocked.code == 4);
+  CHECK(blocked.complains("/dev/null/here"));
+}
+
+TEST_CASE("docs/claims.md is what the ledger says") {
+  std::stringstream page;
+  page << std::ifstream(std::string(ROPEWALK_SOURCE_DIR) + "/docs/claims.md").rdbuf();
+  CHECK(run("verify --list --markdown").out == page.str());
+}
+
+TEST_CASE("verify --schedule asks the questions of a model's table") {
+  const Run r = run("verify --schedule examples/configs/gpt-j-6b.json --length 256 --json");
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const auto j = r.json();
+  REQUIRE(j["planes"].size() == 32);
+  CHECK(j["planes"][0]["index_lag"] == "44");  // theta = 1: 44 radians are seven turns and a bit
+  CHECK(j["planes"][0]["retrieval_horizon"]["8"] == "1");
+  for (const auto& plane : j["planes"]) {
+    const double guaranteed = std::stod(plane["scale_guaranteed"]["lo"].get<std::string>());
+    const double exact = std::stod(plane["scale_exact"]["hi"].get<std::string>());
+    CHECK(exact <= guaranteed);
+    CHECK(exact > 0);
+  }
+  CHECK(run("verify --schedule examples/configs/gpt-j-6b.json").complains("--length"));
+  CHECK(run("verify --schedule examples/configs/gpt-j-6b.json --length 1").code == 2);
+  CHECK(run("verify --schedule nowhere.json --length 5").code == 4);
+}
+
+TEST_CASE("help and version") {
+  CHECK(run("--version").out.starts_with("ropewalk "));
+  for (const char* command : {"", "verify", "discrepancy", "discrepancy index", "discrepancy retrieval", "schedule"}) {
+    const Run r = run(std::string(command) + " --help");
+    CHECK(r.code == 0);
+    CHECK(r.out.find("Example") != std::string::npos);
+  }
+  CHECK(run("").code == 2);
+  CHECK(run("fly").code == 2);
+}

@@ -1,0 +1,61 @@
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "proofs_numeric/claims.hpp"
+#include "tests/catch.hpp"
+#include "theory/error.hpp"
+
+using namespace ropewalk;
+using namespace ropewalk::proofs_numeric;
+
+namespace {
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+std::string sources_of_tests() {
+  std::string all;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::string(ROPEWALK_SOURCE_DIR) + "/tests"))
+    if (entry.path().extension() == ".cpp") all += read(entry.path());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the ledger has every claim of the two papers and our own") {
+  std::set<std::string> ids;
+  for (const Claim& claim : ledger()) CHECK(ids.insert(claim.id).second);
+  for (const char* id :
+       {"P1.T3.1.index", "P1.T3.1.retrieval", "P1.T3.2a.max", "P1.T3.2b.max", "P1.T3.2b.min", "P1.irrational",
+        "P1.T3.2c.max", "P1.T3.2c.min", "P1.T3.2c.min.corrected", "P1.T3.2c.displayed", "P1.R3.2.letter",
+        "P1.R3.2.all", "P1.R3.1.index", "P1.R3.1.retrieval", "P1.R3.1.retrieval.anyF", "P1.LF.1", "P1.850",
+        "P2.T1", "P2.T2", "P2.T3", "P2.T4", "P2.T5", "P2.T6", "P2.C1.bounded", "P2.C1.all", "P2.T7", "R1", "R2",
+        "R6", "R6.centred", "R7"}) {
+    CAPTURE(id);
+    CHECK(ids.contains(id));
+  }
+}
+
+TEST_CASE("every claim names a judge, a test case that exists, and an argument that can be read") {
+  const std::string tests = sources_of_tests();
+  for (const Claim& claim : ledger()) {
+    CAPTURE(claim.id, claim.test, claim.argument);
+    CHECK(tests.find("TEST_CASE(\"" + claim.test + "\"") != std::string::npos);
+    const auto hash = claim.argument.find('#');
+    REQUIRE(hash != std::string::npos);
+    const std::string page = read(std::string(ROPEWALK_SOURCE_DIR) + "/" + claim.argument.substr(0, hash));
+    CHECK(page.find("<a id=\"" + claim.argument.substr(hash + 1) + "\"></a>") != std::string::npos);
+    CHECK_FALSE(claim.statement.empty());
+    CHECK_FALSE(claim.reading.empty());
+    CHECK_NOTHROW(judge(claim.id));
+  }
+}
+
+TEST_CASE("an unknown claim is an error") { CHECK_THROWS_AS(judge("P9.T1"), Error); }
