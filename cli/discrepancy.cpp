@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -29,7 +30,9 @@ struct Arguments {
 
 constexpr unsigned longest_shown_input = 64;
 
-Reading parse_reading(const std::string& text) { return text == "min" ? Reading::min : Reading::max; }
+Reading parse_reading(const std::string& text) {
+  return text == "min" ? Reading::min : Reading::max;
+}
 
 // Letters a, b, ..., z, a1, ...
 std::string letter(unsigned long k) {
@@ -73,15 +76,22 @@ void print(const Answer& a, const std::string& title, bool as_json,
   row("discrepancy", a.gap ? text(*a.gap, 18) : "none (a single key)");
   row("positive", a.positive ? (*a.positive ? "yes" : "no") : (a.margin ? "undecided" : "-"));
   row("horizon", a.horizon.is_null() ? "-" : a.horizon.get<std::string>());
-  if (!a.witness.is_null())
+  if (!a.witness.is_null()) {
+    std::string facts;
+    std::string input;
     for (const auto& [key, value] : a.witness.items()) {
-      std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
       if (value.is_array()) {
-        shown.clear();
-        for (const auto& token : value) shown += (shown.empty() ? "" : " ") + token.get<std::string>();
+        for (const auto& token : value)
+          input += (input.empty() ? "" : " ") + token.get<std::string>();
+        continue;
       }
-      row(key.c_str(), shown);
+      std::string name = key;
+      std::replace(name.begin(), name.end(), '_', ' ');
+      facts += (facts.empty() ? "" : ", ") + name + " " + value.get<std::string>();
     }
+    row("witness", facts);
+    if (!input.empty()) row("input", input);
+  }
   for (const std::string& note : notes) std::cout << "  " << note << '\n';
 }
 
@@ -97,7 +107,8 @@ int run_index(const Arguments& args) {
   const Formula theta = parse_angle("--theta", args.theta);
   const bool by_reach = !args.reach.empty();
   if (by_reach && (!args.length.empty() || !args.offset.empty() || !args.reading.empty()))
-    throw Error(ErrorCode::usage, "--reach stands alone: leave out --length, --offset and --reading");
+    throw Error(ErrorCode::usage,
+                "--reach stands alone: leave out --length, --offset and --reading");
   if (!by_reach && args.length.empty())
     throw Error(ErrorCode::usage, "give --length (with --offset or --reading) or --reach");
   if (!args.offset.empty() && !args.reading.empty())
@@ -127,25 +138,29 @@ int run_index(const Arguments& args) {
       offset = parse_integer("--offset", args.offset);
       if (offset < 0 || offset >= length)
         throw Error(ErrorCode::bad_value, "--offset must lie in 0.." + Lag(length - 1).str() +
-                                              " at length " + length.str() + ", not " + offset.str());
+                                              " at length " + length.str() + ", not " +
+                                              offset.str());
       title += ", length " + length.str() + ", offset " + offset.str();
       decide_horizon(nullptr, offset);
     } else {
       offset = offset_of(length, reading);
-      title += ", length " + length.str() + ", " + (reading == Reading::min ? "min" : "max") + " over inputs";
+      title += ", length " + length.str() + ", " + (reading == Reading::min ? "min" : "max") +
+               " over inputs";
       decide_horizon(&reading, offset);
     }
     a.witness = {{"length", length.str()}, {"offset", offset.str()}};
     if (length <= longest_shown_input)
-      a.witness["input"] = index_input(static_cast<unsigned>(length), static_cast<unsigned>(offset));
+      a.witness["input"] =
+          index_input(static_cast<unsigned>(length), static_cast<unsigned>(offset));
     reach = reach_of(length, offset);
     if (length > 1) {
       using I = theory::Interval<40>;
       const Enclosure square =
           enclosure(I(I(2) * I::pi() * I::pi() / I(Rational(length)) / I(Rational(length))));
       if (args.reading != "min" && length > 2)
-        notes.push_back(fmt::format("P1's 2 pi^2/n^2 = {} (Theorem 3.2b; see ropewalk verify P1.T3.2b.max)",
-                                    text(square, 8)));
+        notes.push_back(
+            fmt::format("P1's 2 pi^2/n^2 = {} (Theorem 3.2b; see ropewalk verify P1.T3.2b.max)",
+                        text(square, 8)));
     }
   }
   if (reach >= 1 || by_reach) {
@@ -160,7 +175,8 @@ int run_index(const Arguments& args) {
     if (a.witness.is_null()) a.witness = Json::object();
     a.witness["lag"] = gap.lag.str();
     if (!gap.lag_proven)
-      notes.emplace_back("2560 digits do not tell theta from a rational number of turns: best enclosure");
+      notes.emplace_back(
+          "2560 digits do not tell theta from a rational number of turns: best enclosure");
   }
   print(a, title, args.common.json, notes);
   return a.margin && !a.positive ? undecided : as_expected;
@@ -216,7 +232,8 @@ int run_retrieval(const Arguments& args) {
 }
 
 const char* const angle_help =
-    "Angle in radians per token: a decimal (taken exactly), p/q, pi*p/q, acos(p/q), base^(-i/D), or any "
+    "Angle in radians per token: a decimal (taken exactly), p/q, pi*p/q, acos(p/q), base^(-i/D), "
+    "or any "
     "formula of these";
 
 }  // namespace
@@ -226,8 +243,10 @@ void add_discrepancy(CLI::App& root, int& exit_code) {
       "discrepancy", "Gap and margin of a one-plane Index or Retrieval head, at any length");
   app.require_subcommand(1);
   app.footer(
-      "The *discrepancy* is the largest logit minus the second largest (a tie gives 0); the *margin* is\n"
-      "the smallest correct logit minus the largest incorrect one, signed. Values are enclosures: the\n"
+      "The *discrepancy* is the largest logit minus the second largest (a tie gives 0); the "
+      "*margin* is\n"
+      "the smallest correct logit minus the largest incorrect one, signed. Values are enclosures: "
+      "the\n"
       "digits outside the bracket are sure, the bracket encloses the rest. In JSON they are\n"
       "{\"lo\", \"hi\"} decimal strings rounded outward; lags and lengths are decimal strings.\n"
       "\n"
@@ -241,18 +260,22 @@ void add_discrepancy(CLI::App& root, int& exit_code) {
   index.add_option("--length", index_args->length, "Input length n >= 1")->type_name("N");
   index.add_option("--offset", index_args->offset, "How many tokens back the query looks, 0..n-1")
       ->type_name("M");
-  index.add_option("--reach", index_args->reach,
-                   "Instead of a length: every relative lag 1..T is reachable (T up to 1e1199)")
+  index
+      .add_option("--reach", index_args->reach,
+                  "Instead of a length: every relative lag 1..T is reachable (T up to 1e1199)")
       ->type_name("T");
   index
-      .add_option("--reading", index_args->reading,
-                  "Which input of length n, where no offset is given: the one of largest gap (max, P1's "
-                  "definition and the default) or of smallest (min)")
+      .add_option(
+          "--reading", index_args->reading,
+          "Which input of length n, where no offset is given: the one of largest gap (max, P1's "
+          "definition and the default) or of smallest (min)")
       ->check(CLI::IsMember({"max", "min"}));
   add_common(index, index_args->common);
   index.footer(
-      "All keys are equal, so margin and discrepancy are one number: 1 - cos(s theta) at the lag s that\n"
-      "comes nearest to a whole turn (R1, by continued fractions). 'horizon' is the largest length with a\n"
+      "All keys are equal, so margin and discrepancy are one number: 1 - cos(s theta) at the lag s "
+      "that\n"
+      "comes nearest to a whole turn (R1, by continued fractions). 'horizon' is the largest length "
+      "with a\n"
       "positive margin, 'unbounded' where theta/(2 pi) is irrational.\n"
       "\n"
       "Exit status: 0; 2 for bad input; 3 if the sign of the margin could not be decided.\n"
@@ -276,12 +299,15 @@ void add_discrepancy(CLI::App& root, int& exit_code) {
                      "Queries pre-rotated by theta (n-1)/2: twice the horizon");
   retrieval
       .add_option("--reading", retrieval_args->reading,
-                  "Which input of length n: the one of smallest margin (min, the default) or of largest (max)")
+                  "Which input of length n: the one of smallest margin (min, the default) or of "
+                  "largest (max)")
       ->check(CLI::IsMember({"max", "min"}));
   add_common(retrieval, retrieval_args->common);
   retrieval.footer(
-      "Inputs: letter-letter queries, the wanted letter in exactly one position, at least one other key.\n"
-      "'horizon' is the largest length whose smallest margin is positive (R6). Beyond it, where the top logit\n"
+      "Inputs: letter-letter queries, the wanted letter in exactly one position, at least one "
+      "other key.\n"
+      "'horizon' is the largest length whose smallest margin is positive (R6). Beyond it, where "
+      "the top logit\n"
       "can sit on a wrong key, the discrepancy is given as [0, an attained value].\n"
       "\n"
       "Exit status: 0; 2 for bad input; 3 if the sign of the margin could not be decided.\n"

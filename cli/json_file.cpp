@@ -19,7 +19,8 @@ std::string tidy(std::string text) {
   if (const auto cut = text.find("; last read"); cut != std::string::npos) text.resize(cut);
   if (const auto start = text.rfind("] "); start != std::string::npos) text.erase(0, start + 2);
   if (const auto start = text.find("column "); start != std::string::npos)
-    if (const auto colon = text.find(": ", start); colon != std::string::npos) text.erase(0, colon + 2);
+    if (const auto colon = text.find(": ", start); colon != std::string::npos)
+      text.erase(0, colon + 2);
   if (text.size() > 160) text = text.substr(0, 157) + "...";
   for (char& c : text)
     if (c < ' ' || c > '~') c = '?';
@@ -57,18 +58,17 @@ nlohmann::json parse_json(const std::string& text, const std::string& name) {
   std::vector<std::set<std::string>> keys;
   const Json::parser_callback_t watch = [&](int depth, Json::parse_event_t event, Json& value) {
     switch (event) {
-      case Json::parse_event_t::object_start:
-        keys.emplace_back();
-        [[fallthrough]];
+      case Json::parse_event_t::object_start: keys.emplace_back(); [[fallthrough]];
       case Json::parse_event_t::array_start:
         if (depth >= deepest_json)
-          throw Error(ErrorCode::parse, name + ": nested beyond " + std::to_string(deepest_json) + " levels");
+          throw Error(ErrorCode::parse,
+                      name + ": nested beyond " + std::to_string(deepest_json) + " levels");
         break;
       case Json::parse_event_t::object_end: keys.pop_back(); break;
       case Json::parse_event_t::key:
         if (!keys.back().insert(value.get<std::string>()).second)
-          throw Error(ErrorCode::parse,
-                      name + ": the key " + quoted(value.get<std::string>()) + " stands twice in one object");
+          throw Error(ErrorCode::parse, name + ": the key " + quoted(value.get<std::string>()) +
+                                            " stands twice in one object");
         break;
       case Json::parse_event_t::array_end:
       case Json::parse_event_t::value: break;
@@ -78,8 +78,8 @@ nlohmann::json parse_json(const std::string& text, const std::string& name) {
   try {
     return Json::parse(text, watch);
   } catch (const Json::parse_error& error) {
-    throw Error(ErrorCode::parse,
-                name + ": not JSON at byte " + std::to_string(error.byte) + ": " + tidy(error.what()));
+    throw Error(ErrorCode::parse, name + ": not JSON at byte " + std::to_string(error.byte) + ": " +
+                                      tidy(error.what()));
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::parse, name + ": " + tidy(error.what()));
   }

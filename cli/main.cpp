@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
   root.set_version_flag("--version", std::string("ropewalk ") + ROPEWALK_VERSION);
   root.require_subcommand(1);
   root.footer(
-      "Exit status: 0 all as expected, 1 a claim or check failed, 2 bad usage or input, 3 undecided,\n"
+      "Exit status: 0 all as expected, 1 a claim or check failed, 2 bad usage or input, 3 "
+      "undecided,\n"
       "4 file or system trouble. 'ropewalk COMMAND --help' explains a command, with examples.\n"
       "\n"
       "Examples:\n"
@@ -52,7 +53,8 @@ int main(int argc, char** argv) {
   try {
     root.parse(argc, argv);
     std::cout.flush();
-    if (!std::cout) return complain("standard output cannot be written", ropewalk::cli::file_trouble);
+    if (!std::cout)
+      return complain("standard output cannot be written", ropewalk::cli::file_trouble);
   } catch (const CLI::Success& e) {  // --help, --version
     return root.exit(e);
   } catch (const CLI::ParseError& e) {

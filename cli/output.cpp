@@ -47,7 +47,8 @@ void write_file(const std::string& path, const std::string& content) {
     throw Error(ErrorCode::file, path + ": " + what + ": " + reason);
   };
   if (file == nullptr) fail("cannot be written");
-  if (std::fwrite(content.data(), 1, content.size(), file) != content.size()) fail("cannot be written");
+  if (std::fwrite(content.data(), 1, content.size(), file) != content.size())
+    fail("cannot be written");
   const bool flushed = std::fflush(file) == 0 && fsync(fileno(file)) == 0;
   if (!flushed) fail("cannot be written");
   const bool closed = std::fclose(file) == 0;

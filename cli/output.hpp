@@ -16,7 +16,13 @@ namespace ropewalk::cli {
 using Json = nlohmann::ordered_json;
 
 /// Exit codes of every command.
-enum ExitCode : int { as_expected = 0, check_failed = 1, bad_input = 2, undecided = 3, file_trouble = 4 };
+enum ExitCode : int {
+  as_expected = 0,
+  check_failed = 1,
+  bad_input = 2,
+  undecided = 3,
+  file_trouble = 4
+};
 
 /// {"lo": "...", "hi": "..."}: decimal strings of `digits` significant digits, rounded outward.
 [[nodiscard]] Json json(const theory::Enclosure& x, unsigned digits = 24);

@@ -39,7 +39,8 @@ struct Arguments {
 
 constexpr unsigned most_digits = 1000;
 
-/// x correctly rounded to `digits` significant digits: both ends of an enclosure round to the same text.
+/// x correctly rounded to `digits` significant digits: both ends of an enclosure round to the same
+/// text.
 std::string rounded(const Formula& x, unsigned digits) {
   if (const auto s = theory::sign(x); s && *s == 0) return "0";
   for (unsigned more = 5; more <= 1280; more *= 4) {
@@ -47,8 +48,8 @@ std::string rounded(const Formula& x, unsigned digits) {
     const std::string low = decimal(e.lo, digits, Round::nearest);
     if (low == decimal(e.hi, digits, Round::nearest)) return low;
   }
-  throw Error(ErrorCode::undecided,
-              x.text() + " lies too near the middle of two decimals of " + std::to_string(digits) + " digits");
+  throw Error(ErrorCode::undecided, x.text() + " lies too near the middle of two decimals of " +
+                                        std::to_string(digits) + " digits");
 }
 
 /// Tokens per turn; nothing for a plane that stands still.
@@ -63,15 +64,16 @@ std::string shortest(float x) {
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), x).ptr;
   return {buffer.data(), end};
 }
-/// The same as a JSON number.
-Json number(float x) { return Json::parse(shortest(x)); }
+/// The same as a JSON number: the double nearest to that decimal, which prints as it.
+Json number(float x) { return std::stod(shortest(x)); }
 
 std::string shown(const std::optional<Integer>& window) { return window ? window->str() : "none"; }
 
 unsigned parse_digits(const std::string& text) {
   const Integer n = parse_integer("--digits", text);
   if (n < 1 || n > most_digits)
-    throw Error(ErrorCode::bad_value, "--digits must lie in 1.." + std::to_string(most_digits) + ", not " + n.str());
+    throw Error(ErrorCode::bad_value,
+                "--digits must lie in 1.." + std::to_string(most_digits) + ", not " + n.str());
   return n.convert_to<unsigned>();
 }
 
@@ -80,7 +82,8 @@ theory::ResolveOptions parse_options(const Arguments& args) {
   if (!args.length.empty()) {
     options.length = parse_integer("--length", args.length);
     if (*options.length < 1)
-      throw Error(ErrorCode::bad_value, "--length must be at least 1, not " + options.length->str());
+      throw Error(ErrorCode::bad_value,
+                  "--length must be at least 1, not " + options.length->str());
   }
   if (!args.layer.empty()) {
     const Integer layer = parse_integer("--layer", args.layer);
@@ -126,7 +129,8 @@ Json table(const ResolvedRope& rope, unsigned digits) {
   out["head_dim"] = rope.head_dim;
   out["sliding_window"] =
       rope.sliding_window ? Json(rope.sliding_window->convert_to<std::int64_t>()) : Json(nullptr);
-  out["softcap"] = rope.softcap ? Json(decimal(*rope.softcap, digits, Round::nearest)) : Json(nullptr);
+  out["softcap"] =
+      rope.softcap ? Json(decimal(*rope.softcap, digits, Round::nearest)) : Json(nullptr);
   out["provenance"] = Json::object();
   for (const theory::Provenance& p : rope.provenance)
     out["provenance"][p.quantity] = {{"value", p.value}, {"source", p.source}};
@@ -151,15 +155,16 @@ void print_table(const File& file, unsigned digits) {
   std::vector<std::array<std::string, 4>> rows = {{"id", "inv_freq", "inv_freq_f32", "wavelength"}};
   for (std::size_t f = 0; f < rope.schedule.frequencies.size(); ++f) {
     const Formula& frequency = rope.schedule.frequencies[f];
-    rows.push_back({std::to_string(f + 1), rounded(frequency, digits), shortest(rope.schedule.float32[f]),
+    rows.push_back({std::to_string(f + 1), rounded(frequency, digits),
+                    shortest(rope.schedule.float32[f]),
                     wavelength(frequency, digits).value_or("stands still")});
   }
   std::array<std::size_t, 4> width{};
   for (const auto& cells : rows)
     for (std::size_t c = 0; c < cells.size(); ++c) width[c] = std::max(width[c], cells[c].size());
   for (const auto& cells : rows)
-    std::cout << fmt::format("  {:>{}}  {:<{}}  {:<{}}  {}\n", cells[0], width[0], cells[1], width[1], cells[2],
-                             width[2], cells[3]);
+    std::cout << fmt::format("  {:>{}}  {:<{}}  {:<{}}  {}\n", cells[0], width[0], cells[1],
+                             width[1], cells[2], width[2], cells[3]);
 
   std::cout << "\nwhere it comes from\n";
   std::size_t widest_name = 0;
@@ -170,7 +175,8 @@ void print_table(const File& file, unsigned digits) {
   }
   for (const theory::Provenance& p : rope.provenance)
     if (p.quantity != "schedule")
-      std::cout << fmt::format("  {:<{}}  {:<{}}  {}\n", p.quantity, widest_name, p.value, widest_value, p.source);
+      std::cout << fmt::format("  {:<{}}  {:<{}}  {}\n", p.quantity, widest_name, p.value,
+                               widest_value, p.source);
 }
 
 void print_warnings(const File& file, const std::string& prefix) {
@@ -199,7 +205,8 @@ struct Comparison {
 bool disjoint(const Formula& a, const Formula& b, const std::string& what, Comparison& into) {
   if (a.text() == b.text()) return false;
   const auto order = compare(a, b);
-  if (!order) into.notes.push_back(what + ": 2560 digits do not tell the two values apart; counted as equal");
+  if (!order)
+    into.notes.push_back(what + ": 2560 digits do not tell the two values apart; counted as equal");
   return order && *order != 0;
 }
 
@@ -219,16 +226,19 @@ Comparison compare_tables(const ResolvedRope& a, const ResolvedRope& b, unsigned
     result.planes.push_back(d);
   }
   result.differs = !result.planes.empty();
-  if (disjoint(a.schedule.attention_factor, b.schedule.attention_factor, "attention_factor", result)) {
+  if (disjoint(a.schedule.attention_factor, b.schedule.attention_factor, "attention_factor",
+               result)) {
     result.others.push_back({"attention_factor", rounded(a.schedule.attention_factor, digits),
                              rounded(b.schedule.attention_factor, digits)});
     result.differs = true;
   }
   if (disjoint(a.logit_scale, b.logit_scale, "logit_scale", result))
-    result.others.push_back({"logit_scale", rounded(a.logit_scale, digits), rounded(b.logit_scale, digits)});
+    result.others.push_back(
+        {"logit_scale", rounded(a.logit_scale, digits), rounded(b.logit_scale, digits)});
   if (a.layout != b.layout) result.others.push_back({"layout", name(a.layout), name(b.layout)});
   if (a.rotary_dim != b.rotary_dim)
-    result.others.push_back({"rotary_dim", std::to_string(a.rotary_dim), std::to_string(b.rotary_dim)});
+    result.others.push_back(
+        {"rotary_dim", std::to_string(a.rotary_dim), std::to_string(b.rotary_dim)});
   if (a.sliding_window != b.sliding_window)
     result.others.push_back({"sliding_window", shown(a.sliding_window), shown(b.sliding_window)});
   return result;
@@ -254,14 +264,15 @@ void print_comparison(const File& a, const File& b, const Comparison& comparison
     std::cout << '\n';
     std::vector<std::array<std::string, 5>> rows = {{"id", "a", "b", "relative", "f32_ulps"}};
     for (const Difference& d : comparison.planes)
-      rows.push_back({std::to_string(d.id), d.a.value_or("-"), d.b.value_or("-"), d.relative.value_or("-"),
-                      d.ulps ? std::to_string(*d.ulps) : "-"});
+      rows.push_back({std::to_string(d.id), d.a.value_or("-"), d.b.value_or("-"),
+                      d.relative.value_or("-"), d.ulps ? std::to_string(*d.ulps) : "-"});
     std::array<std::size_t, 5> width{};
     for (const auto& cells : rows)
       for (std::size_t c = 0; c < cells.size(); ++c) width[c] = std::max(width[c], cells[c].size());
     for (const auto& cells : rows)
-      std::cout << fmt::format("  {:>{}}  {:<{}}  {:<{}}  {:<{}}  {}\n", cells[0], width[0], cells[1], width[1],
-                               cells[2], width[2], cells[3], width[3], cells[4]);
+      std::cout << fmt::format("  {:>{}}  {:<{}}  {:<{}}  {:<{}}  {}\n", cells[0], width[0],
+                               cells[1], width[1], cells[2], width[2], cells[3], width[3],
+                               cells[4]);
   }
   std::cout << '\n';
   for (const auto& [quantity, left, right] : comparison.others)
@@ -326,8 +337,10 @@ int run(const Arguments& args) {
     if (comparison) {
       out["diff"] = json_of(*comparison);
       out["diff_other"] = Json::object();
-      for (const auto& [quantity, a, b] : comparison->others) out["diff_other"][quantity] = {{"a", a}, {"b", b}};
-      for (const std::string& warning : other->rope.warnings) out["warnings"].push_back(other->path + ": " + warning);
+      for (const auto& [quantity, a, b] : comparison->others)
+        out["diff_other"][quantity] = {{"a", a}, {"b", b}};
+      for (const std::string& warning : other->rope.warnings)
+        out["warnings"].push_back(other->path + ": " + warning);
       for (const std::string& note : comparison->notes) out["warnings"].push_back(note);
     }
     std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -350,44 +363,62 @@ int run(const Arguments& args) {
 void add_schedule(CLI::App& root, int& exit_code) {
   const auto args = std::make_shared<Arguments>();
   CLI::App& app = *root.add_subcommand(
-      "schedule", "The frequency table of a model's config.json: exact, as float32, and where it comes from");
+      "schedule",
+      "The frequency table of a model's config.json: exact, as float32, and where it comes from");
   app.add_option("CONFIG", args->config, "A Hugging Face config.json, of transformers 4 or 5")
       ->required()
       ->type_name("FILE");
-  app.add_option("--length", args->length,
-                 "Length of the sequence in tokens, for tables that depend on it (dynamic NTK, LongRoPE)")
+  app.add_option(
+         "--length", args->length,
+         "Length of the sequence in tokens, for tables that depend on it (dynamic NTK, LongRoPE)")
       ->type_name("L");
-  app.add_option("--layer", args->layer, "Layer, counted from 0, for models whose layers differ")->type_name("K");
-  app.add_option("--digits", args->digits, "Significant digits of every printed number, 1..1000 (default 17)")
+  app.add_option("--layer", args->layer, "Layer, counted from 0, for models whose layers differ")
+      ->type_name("K");
+  app.add_option("--digits", args->digits,
+                 "Significant digits of every printed number, 1..1000 (default 17)")
       ->type_name("N");
-  app.add_option("--diff", args->other, "Compare with the table of a second config")->type_name("OTHER");
+  app.add_option("--diff", args->other, "Compare with the table of a second config")
+      ->type_name("OTHER");
   app.add_option("--export-test", args->export_path,
                  "Also write a golden table (JSON) that tests of other projects can assert against")
       ->type_name("FILE");
   add_common(app, args->common);
   app.footer(
-      "Plane f turns by inv_freq radians per token; its ID is f+1; its wavelength is 2 pi/inv_freq tokens.\n"
-      "inv_freq is computed from the formula and correctly rounded to N digits. inv_freq_f32 is what Hugging\n"
-      "Face transformers holds in memory after its own float32 arithmetic. logit_scale is 1/sqrt(head_dim), or\n"
+      "Plane f turns by inv_freq radians per token; its ID is f+1; its wavelength is 2 pi/inv_freq "
+      "tokens.\n"
+      "inv_freq is computed from the formula and correctly rounded to N digits. inv_freq_f32 is "
+      "what Hugging\n"
+      "Face transformers holds in memory after its own float32 arithmetic. logit_scale is "
+      "1/sqrt(head_dim), or\n"
       "the model's override, times attention_factor^2 and mscale^2 where the model has them.\n"
       "\n"
-      "Every value is shown with the key it came from, 'absent, ... assumed' where it came from nowhere. Two\n"
-      "keys that disagree are an error; keys that look rotary and are not read are warnings, as are parts of\n"
-      "a model that change its attention and not this table. Unknown scaling types are refused by name.\n"
+      "Every value is shown with the key it came from, 'absent, ... assumed' where it came from "
+      "nowhere. Two\n"
+      "keys that disagree are an error; keys that look rotary and are not read are warnings, as "
+      "are parts of\n"
+      "a model that change its attention and not this table. Unknown scaling types are refused by "
+      "name.\n"
       "\n"
-      "JSON: {\"planes\": [{\"id\", \"inv_freq\", \"inv_freq_f32\", \"wavelength\"}], \"attention_factor\",\n"
-      "\"logit_scale\", \"layout\", \"rotary_dim\", \"head_dim\", \"sliding_window\", \"softcap\", \"provenance\":\n"
-      "{quantity: {\"value\", \"source\"}}, \"warnings\"}; with --diff also \"diff\": [{\"id\", \"a\", \"b\",\n"
+      "JSON: {\"planes\": [{\"id\", \"inv_freq\", \"inv_freq_f32\", \"wavelength\"}], "
+      "\"attention_factor\",\n"
+      "\"logit_scale\", \"layout\", \"rotary_dim\", \"head_dim\", \"sliding_window\", \"softcap\", "
+      "\"provenance\":\n"
+      "{quantity: {\"value\", \"source\"}}, \"warnings\"}; with --diff also \"diff\": [{\"id\", "
+      "\"a\", \"b\",\n"
       "\"relative\", \"f32_ulps\"}] and \"diff_other\". Numbers of N digits are strings.\n"
       "\n"
-      "Exit status: 0; 1 if --diff found a plane or an attention factor that differs for certain; 2 for a\n"
-      "config that cannot be read as a table; 3 if a decision needs more than 2560 digits; 4 for file trouble.\n"
+      "Exit status: 0; 1 if --diff found a plane or an attention factor that differs for certain; "
+      "2 for a\n"
+      "config that cannot be read as a table; 3 if a decision needs more than 2560 digits; 4 for "
+      "file trouble.\n"
       "\n"
       "Examples:\n"
       "  ropewalk schedule examples/configs/llama-3.1-8b.json\n"
       "  ropewalk schedule examples/configs/gemma-3-4b.json --layer 0 --json\n"
-      "  ropewalk schedule examples/configs/phi-4-mini.json --length 8192 --export-test phi-4-mini-long.json\n"
-      "  ropewalk schedule examples/configs/llama-2-7b.json --diff examples/configs/llama-3.1-8b.json");
+      "  ropewalk schedule examples/configs/phi-4-mini.json --length 8192 --export-test "
+      "phi-4-mini-long.json\n"
+      "  ropewalk schedule examples/configs/llama-2-7b.json --diff "
+      "examples/configs/llama-3.1-8b.json");
   app.callback([args, &exit_code] { exit_code = run(*args); });
 }
 

@@ -21,7 +21,8 @@ constexpr std::uint64_t power(std::uint64_t x, unsigned n) {
 }
 
 /// The first 32 bits of the fractional part of prime^(1/n), found bit by bit: the largest f with
-/// ((whole << 32) + f)^n <= prime << 32n. 128-bit arithmetic suffices for n = 2 and, cut, for n = 3.
+/// ((whole << 32) + f)^n <= prime << 32n. 128-bit arithmetic suffices for n = 2 and, cut, for n
+/// = 3.
 __extension__ using Wide = unsigned __int128;
 
 constexpr std::uint32_t root_fraction(std::uint64_t prime, unsigned n) {
@@ -34,7 +35,8 @@ constexpr std::uint32_t root_fraction(std::uint64_t prime, unsigned n) {
     if (n == 2) {
       fits = static_cast<Wide>(trial) * trial <= static_cast<Wide>(prime) << 64;
     } else {
-      // trial < 2^35, so trial^2 < 2^70; compare trial^2 with (prime << 96) / trial by long division.
+      // trial < 2^35, so trial^2 < 2^70; compare trial^2 with (prime << 96) / trial by long
+      // division.
       const Wide square = static_cast<Wide>(trial) * trial;
       const Wide high = (static_cast<Wide>(prime) << 64) / trial;
       const Wide rest = (static_cast<Wide>(prime) << 64) % trial;

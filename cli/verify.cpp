@@ -42,7 +42,8 @@ std::vector<Claim> selected(const Arguments& args) {
   std::vector<Claim> all = ledger();
   std::vector<Claim> chosen;
   for (const std::string& id : args.ids) {
-    const auto at = std::find_if(all.begin(), all.end(), [&](const Claim& c) { return c.id == id; });
+    const auto at =
+        std::find_if(all.begin(), all.end(), [&](const Claim& c) { return c.id == id; });
     if (at == all.end())
       throw Error(ErrorCode::bad_value,
                   "no claim is called '" + id + "' ('ropewalk verify --list' names them)");
@@ -79,9 +80,12 @@ std::string markdown_ledger() {
   std::string out =
       "# The claims ledger\n"
       "\n"
-      "Generated from `papers/*/claims.toml` by `ropewalk verify --list --markdown`. P1 is arXiv 2605.31558, P2 is "
-      "arXiv 2511.11579,\nR are our own statements. *Expected* is the verdict that `ropewalk verify` must reach; "
-      "the scope it covers by machine is printed with\neach verdict, and what lies beyond is argued at the link.\n";
+      "Generated from `papers/*/claims.toml` by `ropewalk verify --list --markdown`. P1 is arXiv\n"
+      "2605.31558, P2 is arXiv 2511.11579, R are our own statements. *Expected* is the verdict "
+      "that\n"
+      "`ropewalk verify` must reach; the scope it covers by machine is printed with each verdict, "
+      "and\n"
+      "what lies beyond is argued at the link.\n";
   std::string paper;
   for (const Claim& c : ledger()) {
     if (c.paper != paper) {
@@ -91,10 +95,11 @@ std::string markdown_ledger() {
     std::string link = c.argument;
     if (link.starts_with("docs/")) link.erase(0, 5);
     out += fmt::format(
-        "\n### {}\n\n{}\n\n- Source: {}\n- Reading: {}\n- Expected: **{}**\n- Difference from the paper: {}\n"
+        "\n### {}\n\n{}\n\n- Source: {}\n- Reading: {}\n- Expected: **{}**\n- Difference from the "
+        "paper: {}\n"
         "- Argument: [{}]({})\n- Judge: `{}`\n- Test: \"{}\"\n",
-        c.id, c.statement, c.source, c.reading, name(c.expected), c.difference, c.argument, link, c.function,
-        c.test);
+        c.id, c.statement, c.source, c.reading, name(c.expected), c.difference, c.argument, link,
+        c.function, c.test);
   }
   return out;
 }
@@ -145,15 +150,15 @@ std::vector<Outcome> settle(const std::vector<Claim>& claims) {
 int run(const Arguments& args) {
   const tbb::global_control limit(
       tbb::global_control::max_allowed_parallelism,
-      args.common.threads > 0 ? static_cast<std::size_t>(args.common.threads)
-                              : tbb::global_control::active_value(
-                                    tbb::global_control::max_allowed_parallelism));
-  if (args.markdown && !args.list)
-    throw Error(ErrorCode::usage, "--markdown goes with --list");
+      args.common.threads > 0
+          ? static_cast<std::size_t>(args.common.threads)
+          : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  if (args.markdown && !args.list) throw Error(ErrorCode::usage, "--markdown goes with --list");
   if (args.list) return list(args);
   if (!args.schedule.config.empty()) {
     if (!args.ids.empty() || !args.paper.empty() || !args.out.empty())
-      throw Error(ErrorCode::usage, "--schedule asks about a table: leave out IDs, --paper and --out");
+      throw Error(ErrorCode::usage,
+                  "--schedule asks about a table: leave out IDs, --paper and --out");
     ScheduleQuestions questions = args.schedule;
     questions.json = args.common.json;
     verify_schedule(questions);
@@ -192,26 +197,29 @@ int run(const Arguments& args) {
   if (!args.out.empty()) {
     const std::filesystem::path folder(args.out);
     for (const Json& claim : claims)
-      write_file((folder / (claim["id"].get<std::string>() + ".json")).string(), claim.dump(2) + "\n");
+      write_file((folder / (claim["id"].get<std::string>() + ".json")).string(),
+                 claim.dump(2) + "\n");
     write_file((folder / "claims.json").string(), all.dump(2) + "\n");
   }
   if (args.common.json) {
     std::cout << all.dump(2) << '\n';
   } else {
-    std::cout << fmt::format("{:<26} {:<10} {:<10} {:>8}  {}\n", "claim", "verdict", "expected", "seconds",
-                             "value");
+    std::cout << fmt::format("{:<26} {:<10} {:<10} {:>8}  {}\n", "claim", "verdict", "expected",
+                             "seconds", "value");
     for (const Outcome& o : outcomes) {
-      std::cout << fmt::format("{:<26} {:<10} {:<10} {:>8.2f}  {}{}\n", o.claim.id, name(o.judgement.verdict),
+      std::cout << fmt::format("{:<26} {:<10} {:<10} {:>8.2f}  {}{}\n", o.claim.id,
+                               name(o.judgement.verdict),
                                o.as_expected() ? "as expected" : name(o.claim.expected), o.seconds,
                                o.judgement.value ? text(*o.judgement.value, 10) : "-",
                                o.as_expected() ? "" : "   <-- NOT AS EXPECTED");
       if (args.ids.empty()) continue;  // asked for by name: tell all
-      std::cout << fmt::format("  statement  {}\n  reading    {}\n  scope      {}\n  argument   {}\n", o.claim.statement,
-                               o.claim.reading, o.judgement.scope, o.claim.argument);
+      std::cout << fmt::format(
+          "  statement  {}\n  reading    {}\n  scope      {}\n  argument   {}\n", o.claim.statement,
+          o.claim.reading, o.judgement.scope, o.claim.argument);
       if (o.judgement.witness) std::cout << "  witness    " << o.judgement.witness->dump() << '\n';
     }
-    std::cout << fmt::format("{} claims: {} as expected; {} proved, {} refuted, {} undecided\n", outcomes.size(),
-                             expected, counts[0], counts[1], counts[2]);
+    std::cout << fmt::format("{} claims: {} as expected; {} proved, {} refuted, {} undecided\n",
+                             outcomes.size(), expected, counts[0], counts[1], counts[2]);
   }
   if (wrong) return check_failed;
   return open ? undecided : as_expected;
@@ -221,30 +229,41 @@ int run(const Arguments& args) {
 
 void add_verify(CLI::App& root, int& exit_code) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& app = *root.add_subcommand("verify", "Judge the papers' claims, or ask them of a model's table");
-  app.add_option("ids", args->ids, "Claims to judge, e.g. P1.T3.2b.max (default: all)")->type_name("ID");
+  CLI::App& app =
+      *root.add_subcommand("verify", "Judge the papers' claims, or ask them of a model's table");
+  app.add_option("ids", args->ids, "Claims to judge, e.g. P1.T3.2b.max (default: all)")
+      ->type_name("ID");
   app.add_option("--paper", args->paper, "Only the claims of one paper: P1, P2, or R for our own")
       ->type_name("KEY");
-  app.add_option("--out", args->out, "Also write one JSON file per claim, and claims.json, into this folder")
+  app.add_option("--out", args->out,
+                 "Also write one JSON file per claim, and claims.json, into this folder")
       ->type_name("DIR");
   app.add_flag("--list", args->list, "List the claims without judging them");
   app.add_flag("--markdown", args->markdown, "With --list: the whole ledger as Markdown");
-  app.add_option("--schedule", args->schedule.config,
-                 "Instead of the ledger: the same questions for the rotary table of this config.json")
+  app.add_option(
+         "--schedule", args->schedule.config,
+         "Instead of the ledger: the same questions for the rotary table of this config.json")
       ->type_name("CONFIG");
-  app.add_option("--length", args->schedule.length, "With --schedule: input length N")->type_name("N");
-  app.add_option("--layer", args->schedule.layer, "With --schedule: layer, counted from 0")->type_name("K");
+  app.add_option("--length", args->schedule.length, "With --schedule: input length N")
+      ->type_name("N");
+  app.add_option("--layer", args->schedule.layer, "With --schedule: layer, counted from 0")
+      ->type_name("K");
   add_common(app, args->common);
   app.footer(
-      "Each claim is judged as encoded: proved, refuted (with the smallest witness) or undecided. 'scope' says\n"
-      "what the machine covered, 'argument' where the statement is argued beyond it. Naming claims prints all\n"
+      "Each claim is judged as encoded: proved, refuted (with the smallest witness) or undecided. "
+      "'scope' says\n"
+      "what the machine covered, 'argument' where the statement is argued beyond it. Naming claims "
+      "prints all\n"
       "of that; --json has it always.\n"
       "\n"
-      "With --schedule and --length, per rotary plane: the one-plane Index gap at reach N-1 (R1), the\n"
-      "Retrieval horizon for 8, 26 and 1000 letters (R6), and the smallest softmax scale that puts mass 0.9 on\n"
+      "With --schedule and --length, per rotary plane: the one-plane Index gap at reach N-1 (R1), "
+      "the\n"
+      "Retrieval horizon for 8, 26 and 1000 letters (R6), and the smallest softmax scale that puts "
+      "mass 0.9 on\n"
       "the right key at every offset: guaranteed by the gap, and exact (R7).\n"
       "\n"
-      "Exit status: 0 if every verdict is the expected one, 1 if one is wrong, 3 if one is undecided where a\n"
+      "Exit status: 0 if every verdict is the expected one, 1 if one is wrong, 3 if one is "
+      "undecided where a\n"
       "verdict was expected, 2 for bad input.\n"
       "\n"
       "Examples:\n"

@@ -48,10 +48,12 @@ std::string shown(const std::optional<Lag>& x) { return x ? x->str() : "unbounde
 void verify_schedule(const ScheduleQuestions& questions) {
   if (questions.length.empty()) throw Error(ErrorCode::usage, "--schedule needs --length");
   const Integer length = parse_integer("--length", questions.length);
-  if (length < 2) throw Error(ErrorCode::bad_value, "--length must be at least 2, not " + length.str());
+  if (length < 2)
+    throw Error(ErrorCode::bad_value, "--length must be at least 2, not " + length.str());
   if (length > (1 << 24))
-    throw Error(ErrorCode::too_large,
-                "--length: the exact softmax scale is computed up to 16777216, not " + length.str());
+    throw Error(
+        ErrorCode::too_large,
+        "--length: the exact softmax scale is computed up to 16777216, not " + length.str());
   theory::ResolveOptions options;
   options.length = length;
   if (!questions.layer.empty()) {
@@ -90,18 +92,22 @@ void verify_schedule(const ScheduleQuestions& questions) {
     return;
   }
   for (const std::string& w : rope.warnings) std::cerr << "warning: " << w << '\n';
-  std::cout << fmt::format("{}: {} planes at length {}, mass 0.9 at every offset\n", questions.config,
-                           planes.size(), length.str());
-  std::cout << fmt::format("{:>3}  {:<22} {:>8}  {:>10} {:>10} {:>10}  {:<22} {}\n", "ID", "Index gap", "at lag",
-                           "A=8", "A=26", "A=1000", "scale guaranteed", "scale exact");
+  std::cout << fmt::format("{}: {} planes at length {}, mass 0.9 at every offset\n",
+                           questions.config, planes.size(), length.str());
+  std::cout << fmt::format("{:>3}  {:<22} {:>8}  {:>10} {:>10} {:>10}  {:<22} {}\n", "ID",
+                           "Index gap", "at lag", "A=8", "A=26", "A=1000", "scale guaranteed",
+                           "scale exact");
   for (std::size_t f = 0; f < planes.size(); ++f) {
     const Plane& p = planes[f];
-    std::cout << fmt::format("{:>3}  {:<22} {:>8}  {:>10} {:>10} {:>10}  {:<22} {}\n", f + 1, text(p.gap.value, 8),
-                             p.gap.lag.str(), shown(p.horizons[0]), shown(p.horizons[1]), shown(p.horizons[2]),
-                             shown(p.guaranteed), shown(p.exact));
+    std::cout << fmt::format("{:>3}  {:<22} {:>8}  {:>10} {:>10} {:>10}  {:<22} {}\n", f + 1,
+                             text(p.gap.value, 8), p.gap.lag.str(), shown(p.horizons[0]),
+                             shown(p.horizons[1]), shown(p.horizons[2]), shown(p.guaranteed),
+                             shown(p.exact));
   }
-  std::cout << "Index gap: one plane alone, every offset (reach N-1). A=8, 26, 1000: Retrieval horizon, the largest "
-               "length\nwith a positive margin. Scale: smallest beta with mass 0.9 on the right key.\n";
+  std::cout
+      << "Index gap: one plane alone, every offset (reach N-1). A=8, 26, 1000: Retrieval horizon, "
+         "the largest "
+         "length\nwith a positive margin. Scale: smallest beta with mass 0.9 on the right key.\n";
 }
 
 }  // namespace ropewalk::cli

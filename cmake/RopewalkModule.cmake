@@ -7,7 +7,7 @@
 #     BUILD_DEPENDS fmt::fmt-header-only …)   libraries that only the .cpp files use; consumers of
 #                                    the installed module need not have those that are header-only
 #
-# gives the target ropewalk::theory. A library that is not header-only also belongs into
+# gives the target ropewalk::theory. What consumers must find is repeated in
 # cmake/ropewalkConfig.cmake.in. Includes are rooted at the top of the tree both in the build
 # (#include "theory/formula.hpp") and in an installed one, where the root is include/ropewalk.
 #

@@ -1,12 +1,10 @@
 #pragma once
 /// \file
-/// Heads for the three canonical tasks of P2, answering at the last position of an input of length
-/// n:
+/// Heads for P2's three canonical tasks, answering at the last position of an input of length n:
 ///
-///   f_POS   the symbol at a given position                    one angle, lengths fixed; no
-///   symbolic head can f_SYM   the attribute bound to the queried symbol         angle 0; no
-///   positional head can f_MIX   the attribute of its *last* occurrence            angles (0,
-///   theta2), theta2 not too large
+///   f_POS  the symbol at a given position             one angle at fixed n; no symbolic head can
+///   f_SYM  the attribute bound to the queried symbol  angle 0; no positional head can
+///   f_MIX  the attribute of its *last* occurrence     angles (0, theta2), theta2 not too large
 ///
 /// For the last two, tokens are pairs (symbol, attribute) and, at the end, a query token that names
 /// a symbol. Symbols sit at angles phi * omega, omega = 2 pi / (number of symbols), as in

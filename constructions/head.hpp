@@ -4,8 +4,7 @@
 /// what the layer answers on a sequence of tokens.
 ///
 ///   tokens --E--> x --W_Q,W_K--> queries, keys --rotary logits, attention--> a = sum_j w_j W_V x_j
-///          answer = the token with the largest score in W_U (x + a)      (x left out where
-///          residual is false)
+///   answer = the token with the largest score in W_U (x + a), or W_U a where residual is false
 ///
 /// Matrices are d x V and the like with *columns* for tokens, as in the papers: W_Q E is the table
 /// of queries, one column per token. A head here has one layer, no 1/sqrt(d), no biases: those of a

@@ -3,8 +3,7 @@
 /// Positional heads: Index (selective indexing, P1 App. F.2) on one plane or many, and the aligned
 /// head that looks a fixed number of tokens back (R3).
 ///
-/// All keys are equal, so a logit depends on the lag alone: query m is the key rotated back by m
-/// tokens,
+/// All keys are equal, so a logit depends on the lag alone. Query m is the key turned back m times:
 ///   L(t) = sum_f a_f cos(theta_f (t - m)),
 /// which is largest at lag m. The amplitudes a_f >= 0 are an argument; one plane has a = 1.
 ///

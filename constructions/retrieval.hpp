@@ -2,10 +2,10 @@
 /// \file
 /// Retrieval (P1 App. F.2): find the token whose left letter is the one wanted, on one plane.
 ///
-/// Tokens are pairs (left, right); A letters, numbered phi, sit at angles phi * omega, omega = 2 pi
-/// / A. Keys point by their left letter; a query points by its right letter (letter-letter: it
-/// wants another token) or by its own left letter (letter-integer: it wants itself). Logit at lag
-/// t:
+/// Tokens are pairs (left, right); A letters, numbered phi, sit at angles phi * omega with
+/// omega = 2 pi / A. Keys point by their left letter; a query points by its right letter
+/// (letter-letter: it wants another token) or by its own left letter (letter-integer: it wants
+/// itself). Logit at lag t:
 ///   cos((phi(left of key) - phi(wanted)) omega + t theta).
 /// theta = 0 is the purely symbolic head; theta > 0 spends angle on distance until lag and letter
 /// meet.

@@ -2,10 +2,11 @@
 /// \file
 /// A claim and its judgement.
 ///
-/// The ledger (`papers/*/claims.toml`) says what a paper states, as encoded here, and which verdict is
-/// expected. A *judge* is the function that settles one claim by machine; its Judgement carries the verdict, the
-/// scope the machine really covered, the value at the heart of the claim, and for a refutation the smallest
-/// witness. What lies beyond the scope is argued in words (docs/proofs.md) and never passes for the first.
+/// The ledger (`papers/*/claims.toml`) says what a paper states, as encoded here, and which verdict
+/// is expected. A *judge* is the function that settles one claim by machine; its Judgement carries
+/// the verdict, the scope the machine really covered, the value at the heart of the claim, and for
+/// a refutation the smallest witness. What lies beyond the scope is argued in words
+/// (docs/proofs.md) and never passes for the first.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -44,11 +45,12 @@ struct Claim {
   std::string test;        ///< the test case that guards it
 };
 
-/// All entries, by paper and in the order of their file. Throws Error(parse) for an entry that lacks a key.
+/// All entries, by paper and in the order of their file. Throws Error(parse) for an entry that
+/// lacks a key.
 [[nodiscard]] std::vector<Claim> ledger();
 
-/// Settles a claim. Throws Error(bad_value) for an id without a judge. Cost: see each judge; all together stay
-/// within two minutes on two cores.
+/// Settles a claim. Throws Error(bad_value) for an id without a judge. Cost: see each judge; all
+/// together stay within two minutes on two cores.
 [[nodiscard]] Judgement judge(std::string_view id);
 
 // One judge per claim; the ledger names them. Grouped by the file that holds them.

@@ -26,8 +26,9 @@ Enclosure best_gap(unsigned reach) {
   return enclosed(I(1) - theory::cosine_of_turns<I>(Rational(1, reach + 1)));
 }
 
-// True if for every alpha in [0, 1/2] some 1 <= s <= T has ||s alpha|| <= 1/(T+1): the closed intervals around p/s
-// of radius 1/(s(T+1)) cover [0, 1/2]. Exact, by walking from each right end to the furthest next one.
+// True if for every alpha in [0, 1/2] some 1 <= s <= T has ||s alpha|| <= 1/(T+1): the closed
+// intervals around p/s of radius 1/(s(T+1)) cover [0, 1/2]. Exact, by walking from each right end
+// to the furthest next one.
 bool dirichlet_cover(unsigned reach) {
   const Rational radius(1, reach + 1);
   Rational x = 0;
@@ -69,7 +70,8 @@ Judgement index_feasible() {
   }
   const OnePlaneGap gap = one_plane_gap(theta, longest - 1);
   holds = holds && gap.value.contains(least);
-  // The whole head, token by token, on every valid input of a small world: 2 letters, integers 1..3.
+  // The whole head, token by token, on every valid input of a small world: 2 letters,
+  // integers 1..3.
   const constructions::IndexAlphabet alphabet{2, 3};
   const auto head = constructions::index_head<Rational>(theta, alphabet);
   const auto table = constructions::rotations<Rational>(head.frequencies, 5);
@@ -96,27 +98,34 @@ Judgement index_feasible() {
   w["smallest_margin"] = text(Enclosure(least), 12);
   if (beta) w["smallest_scale"] = text(*beta, 10);
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("theta = acos(3/5), n <= {}, every offset, margins exact rationals; all {} inputs of "
-                      "2 letters and integers 1..3 to length 5 decoded exactly; value = smallest scale at n = {}",
-                      longest, inputs, longest),
+          fmt::format(
+              "theta = acos(3/5), n <= {}, every offset, margins exact rationals; all {} inputs of "
+              "2 letters and integers 1..3 to length 5 decoded exactly; value = smallest scale at "
+              "n = {}",
+              longest, inputs, longest),
           beta, w};
 }
 
 Judgement index_gap_below_one_minus_cosine() {
   constexpr unsigned longest = 256;
   bool holds = true;
-  // Lag +1 or -1 relative to the target is within -m..n-1-m for every m: then 1 - cos(theta) is among the terms.
+  // Lag +1 or -1 relative to the target is within -m..n-1-m for every m: then 1 - cos(theta) is
+  // among the terms.
   for (unsigned n = 2; n <= longest; ++n)
-    for (unsigned m = 0; m < n; ++m) holds = holds && (m >= 1 || n - 1 - m >= 1) && reach_of(n, m) >= 1;
+    for (unsigned m = 0; m < n; ++m)
+      holds = holds && (m >= 1 || n - 1 - m >= 1) && reach_of(n, m) >= 1;
   const Formula theta = Formula::parse("0.8");
   const Enclosure value = enclosed(I(I(1) - theory::cosine<I>(theta, 1)));
   for (unsigned n = 2; n <= 32; ++n)
-    holds = holds && one_plane_gap(theta, reach_of(n, offset_of(n, Reading::max))).value.lo <= value.hi;
-  return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("n <= {}, every offset: relative lag 1 or -1 is reachable (exact), so 1 - cos theta is a "
-                      "term of the minimum for every theta; value = 1 - cos 0.8",
-                      longest),
-          value, std::nullopt};
+    holds =
+        holds && one_plane_gap(theta, reach_of(n, offset_of(n, Reading::max))).value.lo <= value.hi;
+  return {
+      holds ? Verdict::proved : Verdict::undecided,
+      fmt::format(
+          "n <= {}, every offset: relative lag 1 or -1 is reachable (exact), so 1 - cos theta is a "
+          "term of the minimum for every theta; value = 1 - cos 0.8",
+          longest),
+      value, std::nullopt};
 }
 
 Judgement index_gap_below_square_law_max() {
@@ -127,7 +136,8 @@ Judgement index_gap_below_square_law_max() {
     const Enclosure bound = square_law(n);
     if (!dirichlet_cover(reach)) break;
     if (best_gap(reach).hi <= bound.lo) continue;  // no theta violates at this length
-    // Angles around the optimum 2 pi/(T+1) that violate: widen while certain, then take the simplest number.
+    // Angles around the optimum 2 pi/(T+1) that violate: widen while certain, then take the
+    // simplest number.
     const Rational centre = enclosed(I(2) * pi() / I(reach + 1)).middle();
     const auto violates = [&](const Rational& theta) {
       return one_plane_gap(Formula(theta), reach).value.lo > bound.hi;
@@ -158,7 +168,8 @@ Judgement index_gap_below_square_law_max() {
       break;
     }
     return {Verdict::refuted,
-            fmt::format("every n < {}: no theta violates (R2: exact rational cover of all angles); at n = {} the "
+            fmt::format("every n < {}: no theta violates (R2: exact rational cover of all angles); "
+                        "at n = {} the "
                         "simplest violating angle",
                         n, n),
             gap.value, w};
@@ -172,7 +183,8 @@ Judgement index_gap_below_square_law_min() {
   for (unsigned n = 2; n <= longest; ++n)
     holds = holds && dirichlet_cover(n - 1) && best_gap(n - 1).hi < square_law(n).lo;
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("2 <= n <= {}, all theta: exact rational cover of the circle gives gap <= 1 - cos(2 pi/n), and "
+          fmt::format("2 <= n <= {}, all theta: exact rational cover of the circle gives gap <= 1 "
+                      "- cos(2 pi/n), and "
                       "that is below 2 pi^2/n^2 by intervals; value = 1 - cos(2 pi/{})",
                       longest, longest),
           best_gap(longest - 1), std::nullopt};
@@ -200,8 +212,10 @@ Judgement irrational_angle_keeps_gap() {
         }
         w["standard_table_irrational_turns"] = right;
         return {right ? Verdict::refuted : Verdict::undecided,
-                "angles 2 pi p/q in (0, pi], q = 2, 3, ...: the first has gap exactly 0; the right condition (theta/2 pi "
-                "irrational) holds and keeps the gap open on every plane of base 10000, d = 64 to reach 4096",
+                "angles 2 pi p/q in (0, pi], q = 2, 3, ...: the first has gap exactly 0; the right "
+                "condition (theta/2 pi "
+                "irrational) holds and keeps the gap open on every plane of base 10000, d = 64 to "
+                "reach 4096",
                 gap.value, w};
       }
     }
@@ -213,9 +227,9 @@ Judgement one_plane_gap_by_continued_fractions() {
   constexpr unsigned longest = 400;
   bool holds = true;
   unsigned compared = 0;
-  for (const char* formula : {"1", "0.8", "0.0027", "2", "3", "acos(3/5)", "2*pi/7", "2*pi*89/233", "pi",
-                              "10000^(-2/64)", "10000^(-40/64)", "500000^(-2/128)", "1.6180339887", "-0.8",
-                              "7.5"}) {
+  for (const char* formula :
+       {"1", "0.8", "0.0027", "2", "3", "acos(3/5)", "2*pi/7", "2*pi*89/233", "pi", "10000^(-2/64)",
+        "10000^(-40/64)", "500000^(-2/128)", "1.6180339887", "-0.8", "7.5"}) {
     const Formula theta = Formula::parse(formula);
     std::optional<Enclosure> least;  // the obvious way: every lag
     Lag at = 0;
@@ -240,11 +254,13 @@ Judgement one_plane_gap_by_continued_fractions() {
   w["reach"] = "1e100";
   w["lag"] = far.lag.str();
   w["gap"] = text(far.value, 17);
-  return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("15 angles, every reach to {}: value and lag equal the scan of all lags in intervals ({} "
-                      "comparisons); value = gap of theta = 1 at reach 1e100",
-                      longest, compared),
-          far.value, w};
+  return {
+      holds ? Verdict::proved : Verdict::undecided,
+      fmt::format(
+          "15 angles, every reach to {}: value and lag equal the scan of all lags in intervals ({} "
+          "comparisons); value = gap of theta = 1 at reach 1e100",
+          longest, compared),
+      far.value, w};
 }
 
 Judgement best_one_plane_angle() {
@@ -256,7 +272,8 @@ Judgement best_one_plane_angle() {
     for (unsigned k = 1; 2 * k <= reach + 1; ++k) {  // and 2 pi k/(T+1) does so iff k is coprime
       Rational least = 1;
       for (unsigned s = 1; s <= reach; ++s)
-        least = std::min(least, theory::distance_to_integer(Rational(Integer(s * k), Integer(reach + 1))));
+        least = std::min(least,
+                         theory::distance_to_integer(Rational(Integer(s * k), Integer(reach + 1))));
       holds = holds && ((least == best) == (gcd(Integer(k), Integer(reach + 1)) == 1));
     }
   }
@@ -265,7 +282,8 @@ Judgement best_one_plane_angle() {
   w["theta"] = "2*pi/17";
   w["gap"] = text(best_gap(16), 12);
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("reach T <= {}: exact rational cover of all angles (no theta beats 1/(T+1) turns) and every "
+          fmt::format("reach T <= {}: exact rational cover of all angles (no theta beats 1/(T+1) "
+                      "turns) and every "
                       "k tried for attainment; value = 1 - cos(2 pi/17)",
                       longest),
           best_gap(16), w};

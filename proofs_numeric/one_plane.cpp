@@ -9,8 +9,9 @@ using theory::Scalar;
 
 namespace {
 
-// The largest convergent denominator <= reach of every number in [lo, hi], 0 < lo <= hi <= 1/2; `sure` is
-// false where two numbers of the interval differ in it (then q is the last one common to all).
+// The largest convergent denominator <= reach of every number in [lo, hi], 0 < lo <= hi <= 1/2;
+// `sure` is false where two numbers of the interval differ in it (then q is the last one common to
+// all).
 struct Convergent {
   Integer q;
   bool sure;
@@ -51,22 +52,23 @@ OnePlaneGap exact_turns_gap(const Rational& turns, const Lag& reach) {
   if (distance == Rational(1, 3)) return {Enclosure(Rational(3, 2)), q};
   if (distance == Rational(1, 2)) return {Enclosure(Rational(2)), q};
   // 1 - cos(2 pi d) = 2 sin^2(pi d), free of cancellation.
-  const auto value = theory::at_rising_precision(
-      [&]<class I>() -> std::optional<Enclosure> {
-        const I s = sin(I(I(distance) * I::pi()));
-        return enclosure(I(I(2) * s * s));
-      });
+  const auto value = theory::at_rising_precision([&]<class I>() -> std::optional<Enclosure> {
+    const I s = sin(I(I(distance) * I::pi()));
+    return enclosure(I(I(2) * s * s));
+  });
   return {*value, q};
 }
 
 }  // namespace
 
 OnePlaneGap one_plane_gap(const Formula& theta, const Lag& reach) {
-  if (reach < 1) throw Error(ErrorCode::bad_value, "the reach must be at least 1, not " + reach.str());
+  if (reach < 1)
+    throw Error(ErrorCode::bad_value, "the reach must be at least 1, not " + reach.str());
   const std::size_t reach_digits = reach.str().size();
   if (reach_digits > 1200)
-    throw Error(ErrorCode::too_large, "a reach of " + std::to_string(reach_digits) +
-                                          " digits is beyond the 1200 that 2560-digit angles allow");
+    throw Error(ErrorCode::too_large,
+                "a reach of " + std::to_string(reach_digits) +
+                    " digits is beyond the 1200 that 2560-digit angles allow");
   if (const auto turns = theta.turns()) return exact_turns_gap(*turns, reach);
 
   std::optional<OnePlaneGap> best;
@@ -118,8 +120,8 @@ std::optional<Lag> index_horizon(const Formula& theta, const Reading* reading, c
   const auto turns = theta.turns();
   if (!turns) {
     if (theta.irrational_turns()) return std::nullopt;
-    throw Error(ErrorCode::undecided, "it is not known whether " + theta.text() +
-                                          " is a rational number of turns");
+    throw Error(ErrorCode::undecided,
+                "it is not known whether " + theta.text() + " is a rational number of turns");
   }
   const Integer q = denominator(*turns);
   if (reading == nullptr) return offset < q ? Lag(q + offset) : Lag(0);
@@ -134,8 +136,8 @@ LeastResidue least_residue(Integer a, Integer b, const Integer& m, const Integer
   };
   a = residue(a);
   LeastResidue best{0, residue(b)};
-  // A step of `up_time` raises the value by `up`, one of `down_time` lowers it by `down`; both are the earliest
-  // steps of their size or less.
+  // A step of `up_time` raises the value by `up`, one of `down_time` lowers it by `down`; both are
+  // the earliest steps of their size or less.
   Integer up = a;
   Integer up_time = 1;
   Integer down = m - a;

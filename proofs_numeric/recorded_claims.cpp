@@ -24,11 +24,13 @@ Judgement letter_accuracy_to_850() {
       // A plotted value has three decimals: take them, not the binary neighbour.
       const auto thousandths = static_cast<long>(accuracy * 1000 + 0.5);
       value = theory::Enclosure(theory::Rational(thousandths, 1000));
-      below = {{"added", tokens}, {"accuracy", theory::decimal(value->lo, 6, theory::Round::nearest)}};
+      below = {{"added", tokens},
+               {"accuracy", theory::decimal(value->lo, 6, theory::Round::nearest)}};
       break;
     }
     return {Verdict::undecided,
-            "published plot only (papers/2605.31558/values.toml): a mean over a test set bounds nothing",
+            "published plot only (papers/2605.31558/values.toml): a mean over a test set bounds "
+            "nothing",
             value, below};
   }
   throw Error(ErrorCode::file, "papers/2605.31558/values.toml is not compiled in");

@@ -27,7 +27,8 @@ Rational simplest_angle(unsigned alphabet, unsigned n) {
   return simplest_between(0, enclosure(limit.as<I>()).lo);
 }
 
-Witness pair_witness(unsigned n, unsigned alphabet, const std::string& theta, const RetrievalPair& pair) {
+Witness pair_witness(unsigned n, unsigned alphabet, const std::string& theta,
+                     const RetrievalPair& pair) {
   Witness w;
   w["length"] = n;
   w["alphabet"] = alphabet;
@@ -43,8 +44,9 @@ const char* const figure_theta = "0.0027";
 constexpr unsigned figure_alphabet = 8;
 
 // Walks n = 2, 3, ... and A = 2, 3, ... to the first quantity above 1 - cos(omega - n theta).
-Judgement refute_drift_bound(const std::function<Enclosure(const Formula&, unsigned, unsigned)>& quantity,
-                             const std::string& named, Reading reading) {
+Judgement refute_drift_bound(
+    const std::function<Enclosure(const Formula&, unsigned, unsigned)>& quantity,
+    const std::string& named, Reading reading) {
   for (unsigned n = 2; n <= 16; ++n) {
     for (unsigned alphabet = 2; alphabet <= 16; ++alphabet) {
       const Formula theta(simplest_angle(alphabet, n));
@@ -64,7 +66,8 @@ Judgement refute_drift_bound(const std::function<Enclosure(const Formula&, unsig
                              {named, text(at_17, 8)},
                              {"bound", text(drift_bound(own, figure_alphabet, 17), 8)}};
       }
-      return {Verdict::refuted, "smallest n, then smallest alphabet, then simplest theta in (0, omega/(2n))", value,
+      return {Verdict::refuted,
+              "smallest n, then smallest alphabet, then simplest theta in (0, omega/(2n))", value,
               w};
     }
   }
@@ -72,7 +75,8 @@ Judgement refute_drift_bound(const std::function<Enclosure(const Formula&, unsig
 }
 
 // min over pairs (t, u, k) of cos(t theta - c) - cos(k omega + u theta - c), the obvious way.
-Enclosure margin_by_enumeration(const Formula& theta, unsigned alphabet, unsigned n, Centre centre) {
+Enclosure margin_by_enumeration(const Formula& theta, unsigned alphabet, unsigned n,
+                                Centre centre) {
   const Formula phase =
       centre == Centre::plain ? Formula(0) : -(theta * Formula(Rational(n - 1) / 2));
   std::vector<I> match;
@@ -80,7 +84,8 @@ Enclosure margin_by_enumeration(const Formula& theta, unsigned alphabet, unsigne
   for (unsigned t = 0; t < n; ++t) {
     match.push_back(theory::cosine<I>(theta, t, phase));
     for (unsigned k = 1; k < alphabet; ++k) {
-      const I l = theory::cosine<I>(theta, t, Formula(Rational(2 * k, alphabet)) * Formula::pi() + phase);
+      const I l =
+          theory::cosine<I>(theta, t, Formula(Rational(2 * k, alphabet)) * Formula::pi() + phase);
       if (k == 1)
         best.push_back(l);
       else
@@ -96,7 +101,8 @@ Enclosure margin_by_enumeration(const Formula& theta, unsigned alphabet, unsigne
 
 bool overlap(const Enclosure& a, const Enclosure& b) { return a.lo <= b.hi && b.lo <= a.hi; }
 
-// Formula, enumeration and horizon against one another over angles j omega/16, j = 1..15, and lengths.
+// Formula, enumeration and horizon against one another over angles j omega/16, j = 1..15, and
+// lengths.
 Judgement judge_closed_form(Centre centre) {
   bool holds = true;
   unsigned compared = 0;
@@ -139,7 +145,8 @@ Judgement judge_closed_form(Centre centre) {
           correct[t] = true;
           for (unsigned u = 0; u < n; ++u)
             row.push_back(theory::cosine<I>(
-                theta, u, Formula(Rational(u == t ? 0 : 2 * letters[u], alphabet)) * Formula::pi() + phase));
+                theta, u,
+                Formula(Rational(u == t ? 0 : 2 * letters[u], alphabet)) * Formula::pi() + phase));
           const I mu = *theory::margin(std::span<const I>(row), correct);
           least = least ? min(*least, mu) : mu;
           unsigned i = 0;
@@ -147,12 +154,14 @@ Judgement judge_closed_form(Centre centre) {
           if (i == n) break;
         }
       }
-      holds = holds && overlap(enclosure(*least), margin_by_enumeration(theta, alphabet, n, centre));
+      holds =
+          holds && overlap(enclosure(*least), margin_by_enumeration(theta, alphabet, n, centre));
     }
   }
   const Formula own = Formula::parse(figure_theta);
   const Lag horizon = *retrieval_horizon(own, figure_alphabet, centre);
-  const Enclosure last = retrieval_margin(own, figure_alphabet, horizon, centre, Reading::min)->margin;
+  const Enclosure last =
+      retrieval_margin(own, figure_alphabet, horizon, centre, Reading::min)->margin;
   const Enclosure beyond =
       retrieval_margin(own, figure_alphabet, horizon + 1, centre, Reading::min)->margin;
   holds = holds && last.lo > 0 && beyond.hi < 0;
@@ -163,8 +172,10 @@ Judgement judge_closed_form(Centre centre) {
   w["margin_at_horizon"] = text(last, 8);
   w["margin_beyond"] = text(beyond, 8);
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("A <= 6, n <= 12, theta = omega j/16: closed form, horizon and engine equal the enumeration of "
-                      "all pairs ({} cases), and of all literal inputs for A <= 3, n <= 4; value = margin at the "
+          fmt::format("A <= 6, n <= 12, theta = omega j/16: closed form, horizon and engine equal "
+                      "the enumeration of "
+                      "all pairs ({} cases), and of all literal inputs for A <= 3, n <= 4; value = "
+                      "margin at the "
                       "horizon for theta = {}, A = {}",
                       compared, figure_theta, figure_alphabet),
           last, w};
@@ -176,14 +187,16 @@ Judgement retrieval_feasible() {
   constexpr unsigned longest = 64;
   constexpr unsigned most_letters = 32;
   bool holds = true;
-  // In turns, theta < 1/(2 n0 A): a match at lag t <= n0-1 lies within (n0-1)/(2 n0 A) of the query; a distractor at
-  // k/A + u theta stays further off. cos falls with that distance. All angles of the range at once, exactly.
+  // In turns, theta < 1/(2 n0 A): a match at lag t <= n0-1 lies within (n0-1)/(2 n0 A) of the
+  // query; a distractor at k/A + u theta stays further off. cos falls with that distance. All
+  // angles of the range at once, exactly.
   for (unsigned n0 = 1; n0 <= longest; ++n0) {
     for (unsigned alphabet = 2; alphabet <= most_letters; ++alphabet) {
-      const Rational drift = Rational(n0 - 1) / Rational(2 * n0 * alphabet);  // supremum, not attained for n0 > 1
+      const Rational drift =
+          Rational(n0 - 1) / Rational(2 * n0 * alphabet);  // supremum, not attained for n0 > 1
       const Rational half(1, 2);
       for (unsigned k = 1; k < alphabet; ++k) {
-        const Rational low(k, alphabet);            // the distractor's turns lie in [low, low + drift)
+        const Rational low(k, alphabet);  // the distractor's turns lie in [low, low + drift)
         const Rational high = low + drift;
         const Rational nearest = std::min(low, Rational(1 - high));
         holds = holds && drift < half && high < 1 && nearest > drift;
@@ -194,7 +207,8 @@ Judgement retrieval_feasible() {
   const Enclosure sample = retrieval_margin(theta, 8, 17, Centre::plain, Reading::min)->margin;
   holds = holds && sample.lo > 0;
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("n0 <= {}, 2 <= A <= {}, every theta in (0, omega/(2 n0)) at once: exact rational comparison of "
+          fmt::format("n0 <= {}, 2 <= A <= {}, every theta in (0, omega/(2 n0)) at once: exact "
+                      "rational comparison of "
                       "turns; value = margin at A = 8, n = 17, theta = omega/(4*17)",
                       longest, most_letters),
           sample, std::nullopt};
@@ -227,8 +241,9 @@ Judgement retrieval_margin_min_corrected() {
   constexpr unsigned longest = 64;
   bool holds = true;
   unsigned compared = 0;
-  // The pair (match n-2, distractor n-1 one letter before) is admissible for n >= 2 and its match logit is at most
-  // 1: that alone gives the bound for every theta. The engine must agree wherever it is asked.
+  // The pair (match n-2, distractor n-1 one letter before) is admissible for n >= 2 and its match
+  // logit is at most 1: that alone gives the bound for every theta. The engine must agree wherever
+  // it is asked.
   for (unsigned n = 2; n <= longest; ++n)
     for (unsigned alphabet : {2U, 3U, 8U, 26U})
       for (unsigned j : {1U, 3U, 7U}) {
@@ -236,13 +251,15 @@ Judgement retrieval_margin_min_corrected() {
         const auto margin = retrieval_margin(theta, alphabet, n, Centre::plain, Reading::min);
         const Enclosure bound = drift_bound(theta, alphabet, n - 1);
         const RetrievalPair& p = margin->pair;
-        holds = holds && p.match == n - 2 && p.distractor == n - 1 && p.letter_offset == alphabet - 1;
+        holds =
+            holds && p.match == n - 2 && p.distractor == n - 1 && p.letter_offset == alphabet - 1;
         holds = holds && (n == 2 ? overlap(margin->margin, bound) : margin->margin.hi < bound.lo);
         ++compared;
       }
   const Formula own = Formula::parse(figure_theta);
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("2 <= n <= {}, A in {{2, 3, 8, 26}}, theta = omega j/(16 n): {} enclosures below the bound "
+          fmt::format("2 <= n <= {}, A in {{2, 3, 8, 26}}, theta = omega j/(16 n): {} enclosures "
+                      "below the bound "
                       "(equal at n = 2); value = bound at n = 17, theta = 0.0027, A = 8",
                       longest, compared),
           drift_bound(own, figure_alphabet, 16), std::nullopt};
@@ -254,7 +271,8 @@ Judgement retrieval_gap_displayed() {
         std::optional<I> strongest;
         for (unsigned u = 0; u < n; ++u)
           for (unsigned k = 1; k < alphabet; ++k) {
-            const I l = theory::cosine<I>(theta, u, Formula(Rational(2 * k, alphabet)) * Formula::pi());
+            const I l =
+                theory::cosine<I>(theta, u, Formula(Rational(2 * k, alphabet)) * Formula::pi());
             strongest = strongest ? max(*strongest, l) : l;
           }
         return enclosure(I(I(1) - *strongest));
@@ -269,22 +287,25 @@ Judgement zero_angle_margin_letters() {
     // Lags drop out at theta = 0: the strongest distractor is one letter round, exactly in turns.
     for (unsigned k = 1; k < alphabet; ++k)
       holds = holds && theory::distance_to_integer(Rational(k, alphabet)) >= Rational(1, alphabet);
-    const Enclosure expected = enclosure(I(I(1) - theory::cosine_of_turns<I>(Rational(1, alphabet))));
+    const Enclosure expected =
+        enclosure(I(I(1) - theory::cosine_of_turns<I>(Rational(1, alphabet))));
     for (const char* n : {"2", "3", "100", "1000000000000000000"}) {
-      const auto margin = retrieval_margin(Formula(0), alphabet, Lag(n), Centre::plain, Reading::min);
+      const auto margin =
+          retrieval_margin(Formula(0), alphabet, Lag(n), Centre::plain, Reading::min);
       holds = holds && margin && overlap(margin->margin, expected) && margin->margin.lo > 0;
     }
     holds = holds && !retrieval_horizon(Formula(0), alphabet, Centre::plain);
   }
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("2 <= A <= {}, every length (lags drop out), exact in turns; value = 1 - cos(2 pi/8)",
-                      most_letters),
+          fmt::format(
+              "2 <= A <= {}, every length (lags drop out), exact in turns; value = 1 - cos(2 pi/8)",
+              most_letters),
           retrieval_margin(Formula(0), 8, 2, Centre::plain, Reading::min)->margin, std::nullopt};
 }
 
 Judgement zero_angle_margin_all() {
-  // Every proper input by length over 2 letters and 2 integers, exactly (A = 2 has rational rotations): the first
-  // whose correct and incorrect keys tie.
+  // Every proper input by length over 2 letters and 2 integers, exactly (A = 2 has rational
+  // rotations): the first whose correct and incorrect keys tie.
   const constructions::RetrievalAlphabet alphabet{2, 2};
   const auto head = constructions::retrieval_head<Rational>(Formula(0), alphabet);
   for (unsigned n = 1; n <= 3; ++n) {
@@ -302,14 +323,14 @@ Judgement zero_angle_margin_all() {
           for (const auto t : tokens) {
             const bool letter = alphabet.is_letter_letter(t);
             const auto right = alphabet.right(t);
-            w["input"].push_back(
-                std::string(1, static_cast<char>('A' + alphabet.left(t))) +
-                (letter ? std::string(1, static_cast<char>('A' + right))
-                        : std::to_string(right - alphabet.letters + 1)));
+            w["input"].push_back(std::string(1, static_cast<char>('A' + alphabet.left(t))) +
+                                 (letter ? std::string(1, static_cast<char>('A' + right))
+                                         : std::to_string(right - alphabet.letters + 1)));
           }
           w["margin"] = "0";
           return {Verdict::refuted,
-                  "all proper inputs over 2 letters and 2 integers in order of length, exact rationals; the first tie",
+                  "all proper inputs over 2 letters and 2 integers in order of length, exact "
+                  "rationals; the first tie",
                   Enclosure(*margin), w};
         }
       }

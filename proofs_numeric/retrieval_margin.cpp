@@ -9,7 +9,8 @@ using theory::Interval;
 
 namespace {
 
-// theta mod 2 pi, mirrored into [0, pi]: every margin is even in theta, and a rotation knows theta mod 2 pi only.
+// theta mod 2 pi, mirrored into [0, pi]: every margin is even in theta, and a rotation knows theta
+// mod 2 pi only.
 Formula fold(const Formula& theta) {
   const Formula turn = Formula(2) * Formula::pi();
   if (const auto r = theta.turns()) return Formula(theory::distance_to_integer(*r)) * turn;
@@ -40,7 +41,8 @@ struct Circle {
 };
 
 Circle circle(const Rational& turns, const Integer& alphabet, const Lag& length, Centre centre) {
-  const Rational c = centre == Centre::centred ? Rational(turns * Rational(length - 1) / 2) : Rational(0);
+  const Rational c =
+      centre == Centre::centred ? Rational(turns * Rational(length - 1) / 2) : Rational(0);
   Circle result;
   result.modulus = 2 * lcm(lcm(Integer(denominator(turns)), Integer(denominator(c))), alphabet);
   const auto units = [&](const Rational& x) {
@@ -66,8 +68,7 @@ std::optional<Nearest> nearest(const Circle& c, const Integer& offset, const Lag
   const LeastResidue above = least_residue(c.step, start, c.modulus, last - first);
   const LeastResidue below =
       least_residue(Integer(-c.step), Integer(-start), c.modulus, last - first);
-  const bool down = below.value < above.value ||
-                    (below.value == above.value && below.t < above.t);
+  const bool down = below.value < above.value || (below.value == above.value && below.t < above.t);
   return down ? Nearest{first + below.t, below.value} : Nearest{first + above.t, above.value};
 }
 
@@ -92,15 +93,15 @@ std::optional<Distractor> strongest_distractor(const Circle& c, const Integer& a
   std::optional<Distractor> best;
   for (Integer k = 1; k < alphabet; ++k) {
     const Integer offset = c.shift + k * c.letter;
-    const auto n = left_out != nullptr ? nearest_but(c, offset, last, *left_out)
-                                       : nearest(c, offset, 0, last);
+    const auto n =
+        left_out != nullptr ? nearest_but(c, offset, last, *left_out) : nearest(c, offset, 0, last);
     if (n && (!best || n->distance < best->at.distance)) best = Distractor{*n, k};
   }
   return best;
 }
 
-// The pairs one of which is the minimum on the surrogate circle: t* with u*, or, where they are one lag, each
-// with the best other partner.
+// The pairs one of which is the minimum on the surrogate circle: t* with u*, or, where they are one
+// lag, each with the best other partner.
 std::vector<RetrievalPair> least_pairs(const Circle& c, const Integer& alphabet, const Lag& last) {
   const Integer opposite = c.shift + c.half;
   const auto t = nearest(c, opposite, 0, last);
@@ -209,8 +210,8 @@ MaxRows scan(const Circle& c, const Integer& alphabet, const Lag& length) {
   return rows;
 }
 
-// Value of an arrangement: the margin or gap of the input in which the match stands at one lag and the listed
-// distractors matter.
+// Value of an arrangement: the margin or gap of the input in which the match stands at one lag and
+// the listed distractors matter.
 template <class I>
 std::optional<RetrievalMargin> margin_max(const Formula& theta, const Formula& phase,
                                           const Integer& alphabet, const MaxRows& rows,
@@ -277,14 +278,15 @@ Rational cosine_slack(const Surrogate& s, const Lag& length) {
 
 std::optional<Lag> retrieval_horizon(const Formula& theta, const Integer& alphabet, Centre centre) {
   if (alphabet < 2)
-    throw Error(ErrorCode::bad_value, "the alphabet needs at least 2 letters, not " + alphabet.str());
+    throw Error(ErrorCode::bad_value,
+                "the alphabet needs at least 2 letters, not " + alphabet.str());
   const Formula folded = fold(theta);
   const auto s = sign(folded);
   if (!s) throw Error(ErrorCode::undecided, theta.text() + " cannot be told from 0");
   if (*s == 0) return std::nullopt;
   const Formula drift = tokens_per_letter(folded, alphabet);
-  const Formula bound = centre == Centre::plain ? Formula(Rational(3, 2)) + drift / Formula(2)
-                                                : Formula(1) + drift;
+  const Formula bound =
+      centre == Centre::plain ? Formula(Rational(3, 2)) + drift / Formula(2) : Formula(1) + drift;
   const Integer horizon = theory::ceil(bound) - 1;
   return horizon < 1 ? Lag(1) : horizon;  // theta >= omega: no length beyond 1
 }
@@ -292,7 +294,8 @@ std::optional<Lag> retrieval_horizon(const Formula& theta, const Integer& alphab
 std::optional<RetrievalMargin> retrieval_margin(const Formula& theta, const Integer& alphabet,
                                                 const Lag& length, Centre centre, Reading reading) {
   if (alphabet < 2)
-    throw Error(ErrorCode::bad_value, "the alphabet needs at least 2 letters, not " + alphabet.str());
+    throw Error(ErrorCode::bad_value,
+                "the alphabet needs at least 2 letters, not " + alphabet.str());
   if (length < 1)
     throw Error(ErrorCode::bad_value, "the length must be at least 1, not " + length.str());
   if (length.str().size() > 700)
@@ -319,8 +322,9 @@ std::optional<RetrievalMargin> retrieval_margin(const Formula& theta, const Inte
   const auto horizon = retrieval_horizon(theta, alphabet, centre);
   const bool closed_form = !horizon || length <= *horizon;
   if (!closed_form && alphabet > 100000)
-    throw Error(ErrorCode::too_large,
-                "beyond the horizon every letter is tried; alphabets over 100000 are not supported");
+    throw Error(
+        ErrorCode::too_large,
+        "beyond the horizon every letter is tried; alphabets over 100000 are not supported");
 
   std::optional<RetrievalMargin> best;
   const auto attempt = [&]<class I>() -> std::optional<RetrievalMargin> {
@@ -338,16 +342,17 @@ std::optional<RetrievalMargin> retrieval_margin(const Formula& theta, const Inte
     std::optional<Enclosure> margin;
     RetrievalPair pair;
     for (const RetrievalPair& p : pairs) {
-      const Enclosure value = enclosure(
-          I(match_logit<I>(folded, p.match, phase) -
-            distractor_logit<I>(folded, p.distractor, p.letter_offset, alphabet, phase)));
+      const Enclosure value =
+          enclosure(I(match_logit<I>(folded, p.match, phase) -
+                      distractor_logit<I>(folded, p.distractor, p.letter_offset, alphabet, phase)));
       if (!margin || value.middle() < margin->middle()) pair = p;
-      margin = margin ? Enclosure(std::min(margin->lo, value.lo), std::min(margin->hi, value.hi)) : value;
+      margin = margin ? Enclosure(std::min(margin->lo, value.lo), std::min(margin->hi, value.hi))
+                      : value;
     }
     margin->lo -= slack;
     const Rational attained = std::max(abs(margin->lo), abs(margin->hi));
-    best = RetrievalMargin{*margin,
-                           margin->lo > 0 ? *margin : Enclosure(Rational(0), attained), pair};
+    best =
+        RetrievalMargin{*margin, margin->lo > 0 ? *margin : Enclosure(Rational(0), attained), pair};
     if (margin->exact() || narrow(*margin)) return best;
     return std::nullopt;
   };

@@ -15,7 +15,8 @@ using I = Interval<40>;
 Judgement mass_on_maximisers() {
   // With x = exp(-beta) in (0, 1], weights are x^(top - l). The lemma is
   //   sum over non-maximisers of x^(top - l) <= (n - k) x^(Delta_J),
-  // true term by term if every exponent is at least Delta_J: checked on every vector of logits in {0..3}, n <= 6.
+  // true term by term if every exponent is at least Delta_J: checked on every vector of logits in
+  // {0..3}, n <= 6.
   bool holds = true;
   unsigned long vectors = 0;
   for (unsigned n = 1; n <= 6; ++n) {
@@ -54,7 +55,8 @@ Judgement mass_on_maximisers() {
     w["guaranteed_scale"] = text(*enough, 10);
   }
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("all {} logit vectors over {{0, 1, 2, 3}} to n = 6, exact and for every beta > 0; Index n <= 17 in "
+          fmt::format("all {} logit vectors over {{0, 1, 2, 3}} to n = 6, exact and for every beta "
+                      "> 0; Index n <= 17 in "
                       "intervals; value = smallest scale for Index at n = 17",
                       vectors),
           smallest, w};
@@ -65,7 +67,8 @@ Judgement softmax_scale() {
   Witness w;
   const Rational tenth(1, 10);
   const Rational half(1, 2);
-  // The guarantee: at beta the worst arrangement (every incorrect key exactly mu below) has mass 1 - eps.
+  // The guarantee: at beta the worst arrangement (every incorrect key exactly mu below) has mass 1
+  // - eps.
   for (unsigned n : {2U, 5U, 17U, 1000U})
     for (unsigned k : {1U, 3U})
       for (const Rational& eps : {tenth, half, Rational(1, 1000)}) {
@@ -80,7 +83,8 @@ Judgement softmax_scale() {
       }
   // One-plane Index at theta = 2 pi/n: c = 2 pi^2 beta / n^2, between its values at growing n.
   std::optional<Enclosure> value;
-  for (const auto& [eps, known] : {std::pair{tenth, Rational(28905, 10000)}, {half, Rational(7854, 10000)}}) {
+  for (const auto& [eps, known] :
+       {std::pair{tenth, Rational(28905, 10000)}, {half, Rational(7854, 10000)}}) {
     for (unsigned n : {100U, 1000U, 4000U}) {
       const PlaneLosses losses(Formula(Rational(2, n)) * Formula::pi(), n);
       const auto beta = losses.smallest_scale(Rational(1 / (1 - eps)), {0, n - 1});
@@ -106,8 +110,10 @@ Judgement softmax_scale() {
       holds = holds && enclosure(mass).contains(1 - tenth);
     }
   return {holds ? Verdict::proved : Verdict::undecided,
-          "guarantee: n in {2, 5, 17, 1000}, k in {1, 3}, three eps, three margins; exact Index need at theta = 2 pi/n for "
-          "n in {100, 1000, 4000}; Retrieval at theta = 0: the guarantee is attained; value = c(0.1) at n = 4000",
+          "guarantee: n in {2, 5, 17, 1000}, k in {1, 3}, three eps, three margins; exact Index "
+          "need at theta = 2 pi/n for "
+          "n in {100, 1000, 4000}; Retrieval at theta = 0: the guarantee is attained; value = "
+          "c(0.1) at n = 4000",
           value, w};
 }
 

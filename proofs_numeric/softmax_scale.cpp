@@ -13,10 +13,10 @@ namespace {
 constexpr double unit = 0x1p-53;
 constexpr double largest_beta = 1e15;
 
-// sin(pi d) for 0 <= d <= 1/2. y = pi d carries 2u relative (pi rounded, product rounded); y cot y <= 1 passes
-// it on. Nested Taylor r_k = 1 - z c_k r_{k+1}, c_k = 1/((2k)(2k+1)): each stage adds at most 3u and passes on
-// z c_k <= 0.42 of the last, so r_1 is off by less than 6u absolutely, and r_1 >= 2/pi: 10u relative. The
-// remainder y^23/23! is below 2^-59.
+// sin(pi d) for 0 <= d <= 1/2. y = pi d carries 2u relative (pi rounded, product rounded); y cot y
+// <= 1 passes it on. Nested Taylor r_k = 1 - z c_k r_{k+1}, c_k = 1/((2k)(2k+1)): each stage adds
+// at most 3u and passes on z c_k <= 0.42 of the last, so r_1 is off by less than 6u absolutely, and
+// r_1 >= 2/pi: 10u relative. The remainder y^23/23! is below 2^-59.
 double sin_pi(double d) {
   const double y = d * 3.141592653589793;
   const double z = y * y;
@@ -25,8 +25,9 @@ double sin_pi(double d) {
   return y * r;
 }
 
-// exp(-w) for 0 <= w. k ln 2 = k hi + k lo, k hi exact for k < 2^20 (hi has 32 significant bits), so the reduced
-// argument is off by less than 2u; the polynomial adds less than 4u; |remainder| 0.35^15/15! < 2^-62.
+// exp(-w) for 0 <= w. k ln 2 = k hi + k lo, k hi exact for k < 2^20 (hi has 32 significant bits),
+// so the reduced argument is off by less than 2u; the polynomial adds less than 4u; |remainder|
+// 0.35^15/15! < 2^-62.
 double exp_minus(double w) {
   if (w > 700.0) return 0.0;  // the true term is below 1e-304, inside every bound above
   const double k = std::floor(w * 1.4426950408889634 + 0.5);
@@ -67,7 +68,8 @@ Rational error_of_sum(double sum, std::size_t terms) {
 std::optional<Enclosure> guaranteed_scale(const Enclosure& margin, const Lag& length,
                                           const Integer& correct, const Rational& epsilon) {
   if (epsilon <= 0 || epsilon >= 1)
-    throw Error(ErrorCode::bad_value, "epsilon must lie strictly between 0 and 1, not " + epsilon.str());
+    throw Error(ErrorCode::bad_value,
+                "epsilon must lie strictly between 0 and 1, not " + epsilon.str());
   if (correct < 1 || correct >= length)
     throw Error(ErrorCode::bad_value, "the number of correct keys must lie in 1..n-1");
   if (margin.lo <= 0) return std::nullopt;
@@ -80,7 +82,8 @@ std::optional<Enclosure> guaranteed_scale(const Enclosure& margin, const Lag& le
 PlaneLosses::PlaneLosses(const Formula& theta, std::uint32_t length) {
   if (length < 1) throw Error(ErrorCode::bad_value, "the length must be at least 1, not 0");
   if (length > (1U << 24))
-    throw Error(ErrorCode::too_large, "the exact softmax scale is computed for lengths up to 16777216");
+    throw Error(ErrorCode::too_large,
+                "the exact softmax scale is computed for lengths up to 16777216");
   const unsigned __int128 alpha = fixed_turns(theta);
   losses_.reserve(length);
   unsigned __int128 phase = 0;

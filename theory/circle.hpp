@@ -2,9 +2,10 @@
 /// \file
 /// Points of the unit circle at integer lags: (cos t*theta, sin t*theta) in every scalar.
 ///
-/// A rotation by theta applied t times is one point of the circle. In rationals it exists where theta is
-/// acos of a rational with a rational sine (cos = 3/5, sin = 4/5: powers stay rational, the angle is an
-/// irrational number of turns), or a multiple of a quarter turn. Whole proofs become exact on them.
+/// A rotation by theta applied t times is one point of the circle. In rationals it exists where
+/// theta is acos of a rational with a rational sine (cos = 3/5, sin = 4/5: powers stay rational,
+/// the angle is an irrational number of turns), or a multiple of a quarter turn. Whole proofs
+/// become exact on them.
 
 #include "theory/formula.hpp"
 
@@ -72,9 +73,9 @@ template <class S>
 }
 
 /// cos(t * theta + phase), theta and phase in radians. Guarantee: that of S; for rational turns the
-/// argument is reduced exactly first. Domain for S = Rational: theta with a rational cosine and phase 0
-/// (Chebyshev), or all turns at sixths and quarters; Error(not_exact) elsewhere. Cost: O(log t) products
-/// for Rational, one cosine otherwise.
+/// argument is reduced exactly first. Domain for S = Rational: theta with a rational cosine and
+/// phase 0 (Chebyshev), or all turns at sixths and quarters; Error(not_exact) elsewhere. Cost:
+/// O(log t) products for Rational, one cosine otherwise.
 template <class S>
 [[nodiscard]] S cosine(const Formula& theta, const Lag& t, const Formula& phase = {}) {
   const auto turn = theta.turns();
@@ -107,8 +108,8 @@ template <class S>
   }
 }
 
-/// The rotation by t * theta. Guarantee: that of S. Domain for S = Rational: theta = acos(c) with rational
-/// sin, or quarter turns; Error(not_exact) elsewhere.
+/// The rotation by t * theta. Guarantee: that of S. Domain for S = Rational: theta = acos(c) with
+/// rational sin, or quarter turns; Error(not_exact) elsewhere.
 template <class S>
 [[nodiscard]] Point<S> rotation(const Formula& theta, const Lag& t) {
   if (t == 0) return {S(1), S(0)};

@@ -10,108 +10,22 @@
 #include <string_view>
 #include <utility>
 
+#include "theory/model_families.hpp"
+
 namespace ropewalk::theory {
 
 namespace {
 
 using Json = nlohmann::json;
+using models::Family;
+using models::family_of;
 using std::string;
-
-constexpr const char* full = "full_attention";
-constexpr const char* sliding = "sliding_attention";
-
-// ----------------------------------------------------------------------------- facts about models
-
-/// What the file leaves to the model's own code. Numbers are decimals; empty: nothing beyond the usual.
-struct Family {
-  const char* model_type;
-  Pairing layout;
-  const char* base = "";        // default base
-  const char* local_base = "";  // default base of the sliding layers; non-empty: they have their own table
-  const char* partial = "";     // default share of the head that rotates
-  const char* head_dim = "";    // default head dimension, used even where hidden/heads is known
-  const char* owner = "";       // whose default that is
-};
 
 constexpr Pairing inter = Pairing::interleaved;
 constexpr Pairing half = Pairing::half_split;
 
-constexpr Family families[] = {
-    {"afmoe", half}, {"apertus", half}, {"aquila", half}, {"arcee", half}, {"aria_text", half},
-    {"axk1", inter}, {"baichuan", half},
-    {"bailing_moe", half},
-    {"bamba", half, "", "", "0.5", "", "BambaConfig"},
-    {"bitnet", half}, {"blt", inter, "500000", "", "", "", "BltConfig"}, {"chameleon", half},
-    {"chatglm", inter}, {"codegen", inter}, {"cohere", inter}, {"cohere2", inter},
-    {"cohere2_moe", inter}, {"cwm", half, "1000000", "", "", "", "CwmConfig"}, {"dbrx", half},
-    {"deepseek", half}, {"deepseek_v2", inter}, {"deepseek_v3", inter}, {"deepseek_v32", inter},
-    {"diffllama", half}, {"doge", half}, {"dots1", half}, {"emu3", half},
-    {"ernie4_5", inter, "500000", "", "", "", "Ernie4_5Config"},
-    {"ernie4_5_moe", inter, "500000", "", "", "", "Ernie4_5_MoeConfig"},
-    {"esm", half}, {"eurobert", half}, {"exaone", half, "500000", "", "", "", "ExaoneConfig"},
-    {"exaone4", half}, {"falcon", half}, {"RefinedWeb", half}, {"RefinedWebModel", half},
-    {"falcon_h1", half}, {"flex_olmo", half, "500000", "", "", "", "FlexOlmoConfig"},
-    {"gemma", half, "", "", "", "256", "GemmaConfig"},
-    {"gemma2", half, "", "", "", "256", "Gemma2Config"},
-    {"gemma3_text", half, "1000000", "10000", "", "256", "Gemma3TextConfig"},
-    {"gemma3n_text", half, "1000000", "10000", "", "256", "Gemma3nTextConfig"},
-    {"gemma4_text", half, "1000000", "10000", "", "256", "Gemma4TextConfig"},
-    {"glm", inter, "", "", "0.5", "128", "GlmConfig"},
-    {"glm4", inter, "", "", "0.5", "128", "Glm4Config"},
-    {"glm4_moe", half, "", "", "0.5", "128", "Glm4MoeConfig"},
-    {"glm4_moe_lite", inter}, {"glm_moe_dsa", inter}, {"glm4v_text", inter},
-    {"gpt_neox", half, "", "", "0.25", "", "GPTNeoXConfig"},
-    {"gpt_neox_japanese", half},
-    {"gpt_oss", half, "150000", "", "", "64", "GptOssConfig"},
-    {"gptj", inter}, {"granite", half}, {"granitemoe", half}, {"granitemoehybrid", half},
-    {"granitemoeshared", half}, {"helium", inter}, {"hunyuan", half}, {"hunyuan_v1_dense", half},
-    {"hunyuan_v1_moe", half}, {"internlm", half}, {"internlm2", half}, {"internlm3", half},
-    {"jetmoe", half}, {"kimi_k2", inter}, {"lfm2", half, "1000000", "", "", "", "Lfm2Config"},
-    {"lfm2_moe", half, "1000000", "", "", "", "Lfm2MoeConfig"}, {"llama", half},
-    {"llama4_text", inter, "500000", "", "", "", "Llama4TextConfig"}, {"longcat_flash", inter},
-    {"mimo", half}, {"mimo_v2_flash", half}, {"minicpm", half}, {"minicpm3", half},
-    {"minimax", half}, {"minimax_m2", half, "5000000", "", "", "", "MiniMaxM2Config"},
-    {"ministral", half}, {"ministral3", half}, {"mistral", half}, {"mistral4", inter},
-    {"mixtral", half}, {"mllama_text_model", half, "500000", "", "", "", "MllamaTextConfig"},
-    {"modernbert", half, "160000", "10000", "", "", "ModernBertConfig"},
-    {"modernbert-decoder", half, "160000", "10000", "", "", "ModernBertDecoderConfig"},
-    {"nemotron", half, "", "", "0.5", "", "NemotronConfig"},
-    {"nomic_bert", half, "1000", "", "", "", "NomicBertConfig"}, {"olmo", half}, {"olmo2", half},
-    {"olmo3", half, "500000", "", "", "", "Olmo3Config"}, {"olmoe", half}, {"orion", half},
-    {"persimmon", half, "25000", "", "0.5", "", "PersimmonConfig"},
-    {"phi", half, "", "", "0.5", "", "PhiConfig"}, {"phi3", half},
-    {"phi4_multimodal", half}, {"phimoe", half}, {"qwen", half}, {"qwen2", half},
-    {"qwen2_moe", half}, {"qwen2_vl", half}, {"qwen2_vl_text", half}, {"qwen2_5_vl", half},
-    {"qwen2_5_vl_text", half}, {"qwen2_5_omni_text", half},
-    {"qwen3", half, "", "", "", "128", "Qwen3Config"}, {"qwen3_moe", half},
-    {"qwen3_next", half, "", "", "0.25", "256", "Qwen3NextConfig"},
-    {"qwen3_5_text", half, "", "", "0.25", "256", "Qwen3_5TextConfig"},
-    {"qwen3_5_moe_text", half, "", "", "0.25", "256", "Qwen3_5MoeTextConfig"},
-    {"qwen3_vl_text", half, "500000", "", "", "128", "Qwen3VLTextConfig"},
-    {"qwen3_vl_moe_text", half, "500000", "", "", "128", "Qwen3VLMoeTextConfig"},
-    {"qwen3_omni_moe_text", half}, {"recurrent_gemma", half, "", "", "0.5", "", "RecurrentGemmaConfig"},
-    {"roformer", inter}, {"seed_oss", half}, {"smollm3", half, "2000000", "", "", "", "SmolLM3Config"},
-    {"solar_open", half}, {"stablelm", half, "", "", "0.25", "", "StableLmConfig"},
-    {"stablelm_epoch", half, "", "", "0.25", "", "StableLmConfig"}, {"starcoder2", half},
-    {"t5gemma2_text", half, "1000000", "10000", "", "256", "T5Gemma2TextConfig"},
-    {"vaultgemma", half, "", "", "", "256", "VaultGemmaConfig"}, {"xverse", half}, {"Yi", half},
-    {"youtu", inter}, {"zamba2", half},
-};
-
-/// Model types of whole multimodal models whose text part keeps its numbers at the top.
-constexpr std::pair<const char*, const char*> text_types[] = {
-    {"gemma3", "gemma3_text"},   {"gemma3n", "gemma3n_text"}, {"gemma4", "gemma4_text"},
-    {"llama4", "llama4_text"},   {"qwen3_vl", "qwen3_vl_text"}, {"qwen3_vl_moe", "qwen3_vl_moe_text"},
-    {"qwen3_5", "qwen3_5_text"}, {"qwen3_5_moe", "qwen3_5_moe_text"}, {"glm4v", "glm4v_text"},
-};
-
-const Family* family_of(string type) {
-  for (const auto& [whole, text] : text_types)
-    if (type == whole) type = text;
-  for (const Family& f : families)
-    if (type == f.model_type) return &f;
-  return nullptr;
-}
+constexpr const char* full = "full_attention";
+constexpr const char* sliding = "sliding_attention";
 
 template <class Set>
 bool among(std::string_view x, const Set& set) {
@@ -124,23 +38,63 @@ bool among(std::string_view x, std::initializer_list<std::string_view> set) {
 // ------------------------------------------------------------------------------------ known keys
 
 /// Keys beside the rope dictionaries that this file reads or names.
-constexpr std::string_view known_keys[] = {
-    "rope_theta", "rope_scaling", "rope_parameters", "rope_type", "rotary_dim", "rotary_pct",
-    "rotary_percent", "rope_pct", "rotary_emb_base", "rotary_embedding_base", "rotary_emb_fraction",
-    "rotary_emb_interleaved", "rotary_emb_scale_base", "rotary_scaling_factor", "attn_rotary_emb",
-    "partial_rotary_factor", "global_rope_theta", "local_rope_theta", "rope_local_base_freq",
-    "swa_rope_theta", "rope_ratio", "original_rope", "rope_interleave", "rope_interleaved",
-    "rope_is_neox_style", "qk_rope_head_dim", "no_rope_layers", "no_rope_layer_interval",
-    "rope_ntk_alpha", "rope_ntk_beta", "rope_scaling_factor", "use_rotary_embedding",
-    "use_rotary_pos_emb", "rotary", "use_rope", "compress_rope_theta", "indexer_rope_interleave",
-    "use_mrope", "rope_3d", "use_3d_rope", "fuse_rope", "rope_condense_ratio",
-    "original_max_position_embeddings", "max_position_embeddings", "query_pre_attn_scalar",
-    "qk_nope_head_dim"};
+constexpr std::string_view known_keys[] = {"rope_theta",
+                                           "rope_scaling",
+                                           "rope_parameters",
+                                           "rope_type",
+                                           "rotary_dim",
+                                           "rotary_pct",
+                                           "rotary_percent",
+                                           "rope_pct",
+                                           "rotary_emb_base",
+                                           "rotary_embedding_base",
+                                           "rotary_emb_fraction",
+                                           "rotary_emb_interleaved",
+                                           "rotary_emb_scale_base",
+                                           "rotary_scaling_factor",
+                                           "attn_rotary_emb",
+                                           "partial_rotary_factor",
+                                           "global_rope_theta",
+                                           "local_rope_theta",
+                                           "rope_local_base_freq",
+                                           "swa_rope_theta",
+                                           "rope_ratio",
+                                           "original_rope",
+                                           "rope_interleave",
+                                           "rope_interleaved",
+                                           "rope_is_neox_style",
+                                           "qk_rope_head_dim",
+                                           "no_rope_layers",
+                                           "no_rope_layer_interval",
+                                           "rope_ntk_alpha",
+                                           "rope_ntk_beta",
+                                           "rope_scaling_factor",
+                                           "use_rotary_embedding",
+                                           "use_rotary_pos_emb",
+                                           "rotary",
+                                           "use_rope",
+                                           "compress_rope_theta",
+                                           "indexer_rope_interleave",
+                                           "use_mrope",
+                                           "rope_3d",
+                                           "use_3d_rope",
+                                           "fuse_rope",
+                                           "rope_condense_ratio",
+                                           "original_max_position_embeddings",
+                                           "max_position_embeddings",
+                                           "query_pre_attn_scalar",
+                                           "qk_nope_head_dim"};
 
 /// Keys of the rope dictionaries: those every type may have, and who reads the others.
-constexpr std::string_view common_rope_keys[] = {
-    "type", "rope_type", "rope_theta", "partial_rotary_factor", "mrope_section",
-    "mrope_interleaved", "max_position_embeddings", "llama_4_scaling_beta", "interleaved"};
+constexpr std::string_view common_rope_keys[] = {"type",
+                                                 "rope_type",
+                                                 "rope_theta",
+                                                 "partial_rotary_factor",
+                                                 "mrope_section",
+                                                 "mrope_interleaved",
+                                                 "max_position_embeddings",
+                                                 "llama_4_scaling_beta",
+                                                 "interleaved"};
 const std::map<string, std::vector<std::string_view>, std::less<>> type_keys = {
     {"default", {}},
     {"linear", {"factor"}},
@@ -243,7 +197,8 @@ struct Found {
 };
 
 Integer to_integer(const Found& found) {
-  if (denominator(found.value) != 1) bad(found.path, "a whole number is wanted, not " + show(found.value));
+  if (denominator(found.value) != 1)
+    bad(found.path, "a whole number is wanted, not " + show(found.value));
   return numerator(found.value);
 }
 
@@ -270,7 +225,8 @@ class Reader {
     read_sliding_window();
     name_the_rest();
     if (lints_) lint();
-    from("float32", string("transformers ") + transformers_followed, "whose arithmetic inv_freq_f32 repeats");
+    from("float32", string("transformers ") + transformers_followed,
+         "whose arithmetic inv_freq_f32 repeats");
     return std::move(out_);
   }
 
@@ -279,7 +235,8 @@ class Reader {
   void from(string quantity, string value, string source) {
     out_.provenance.push_back({std::move(quantity), std::move(value), std::move(source)});
   }
-  void assumed(const string& quantity, const string& value, const string& key, const string& why = "") {
+  void assumed(const string& quantity, const string& value, const string& key,
+               const string& why = "") {
     const string text = "absent, " + value + " assumed" + (why.empty() ? "" : " (" + why + ")");
     from(quantity, value, text);
     warn(key + ": " + text);
@@ -294,7 +251,8 @@ class Reader {
 
   // --- lookups: every place is looked at; two that disagree are an error
   static void add(std::vector<Found>& into, const Place& place, std::string_view key) {
-    if (const Json* value = place.find(key)) into.push_back({number(*value, place.path(key)), place.path(key)});
+    if (const Json* value = place.find(key))
+      into.push_back({number(*value, place.path(key)), place.path(key)});
   }
   static std::optional<Found> agree(const std::vector<Found>& found, const string& quantity) {
     if (found.empty()) return std::nullopt;
@@ -372,7 +330,9 @@ class Reader {
     }
     if (section_.object != root_.object) {
       const string name = section_.prefix.substr(0, section_.prefix.size() - 1);
-      warn(name + ": this is the text part of a larger model; its rotary table is shown, other parts are not read");
+      warn(name +
+           ": this is the text part of a larger model; its rotary table is shown, other parts are "
+           "not read");
       compare_with_root();
     } else {
       for (const std::string_view key : {"vision_config", "audio_config", "speech_config"})
@@ -381,7 +341,8 @@ class Reader {
     }
     for (const Place& place : {section_, root_})
       if (const Json* type = place.find("model_type")) {
-        if (!type->is_string()) bad(place.path("model_type"), "a string is wanted, not " + brief(*type));
+        if (!type->is_string())
+          bad(place.path("model_type"), "a string is wanted, not " + brief(*type));
         out_.model_type = type->get<string>();
         from("model_type", out_.model_type, place.path("model_type"));
         break;
@@ -390,18 +351,21 @@ class Reader {
     family_name_ = family_ != nullptr ? family_->model_type : out_.model_type;
   }
 
-  /// Rotary keys that stand both at the top and in the text part must agree; others at the top are named.
+  /// Rotary keys that stand both at the top and in the text part must agree; others at the top are
+  /// named.
   void compare_with_root() {
     for (const auto& [key, value] : root_.object->items()) {
-      if (value.is_null() || (key.find("rope") == string::npos && key.find("rotary") == string::npos))
+      if (value.is_null() ||
+          (key.find("rope") == string::npos && key.find("rotary") == string::npos))
         continue;
       const Json* inner = section_.find(key);
       if (inner == nullptr)
-        warn(key + ": not read, the text part " + section_.prefix.substr(0, section_.prefix.size() - 1) +
+        warn(key + ": not read, the text part " +
+             section_.prefix.substr(0, section_.prefix.size() - 1) +
              " does not have it: no effect on this table");
       else if (*inner != value)
-        throw Error(ErrorCode::conflict, key + " = " + brief(value) + " and " + section_.path(key) + " = " +
-                                             brief(*inner) + " differ");
+        throw Error(ErrorCode::conflict, key + " = " + brief(value) + " and " + section_.path(key) +
+                                             " = " + brief(*inner) + " differ");
     }
   }
 
@@ -409,12 +373,15 @@ class Reader {
     for (const Place& place : {section_, root_}) {
       for (const std::string_view key : {"memory_attention_rope_theta"})
         if (place.find(key) != nullptr && place.find("rope_theta") == nullptr)
-          unsupported(place.path(key), "a rotary embedding over image coordinates, not over token positions");
-      if (const Json* alibi = place.find("alibi"); alibi != nullptr && truth(*alibi, place.path("alibi")))
+          unsupported(place.path(key),
+                      "a rotary embedding over image coordinates, not over token positions");
+      if (const Json* alibi = place.find("alibi");
+          alibi != nullptr && truth(*alibi, place.path("alibi")))
         unsupported(place.path("alibi"), "this model has ALiBi and no rotary embedding");
       if (const Json* inner = place.find("attn_config"); inner != nullptr && inner->is_object()) {
         const Place attention{inner, place.path("attn_config.")};
-        if (const Json* alibi = attention.find("alibi"); alibi != nullptr && truth(*alibi, attention.path("alibi")))
+        if (const Json* alibi = attention.find("alibi");
+            alibi != nullptr && truth(*alibi, attention.path("alibi")))
           unsupported(attention.path("alibi"), "this model has ALiBi and no rotary embedding");
       }
       if (const Json* kind = place.find("position_embedding_type"); kind != nullptr) {
@@ -427,13 +394,17 @@ class Reader {
       }
       for (const std::string_view key :
            {"use_rotary_embedding", "use_rotary_pos_emb", "use_rope", "rotary"})
-        if (const Json* value = place.find(key); value != nullptr && !truth(*value, place.path(key)))
+        if (const Json* value = place.find(key);
+            value != nullptr && !truth(*value, place.path(key)))
           unsupported(place.path(key), "is false: this model has no rotary embedding");
     }
     if (const Json* xpos = section_.find("rotary_emb_scale_base"))
-      unsupported(section_.path("rotary_emb_scale_base"),
-                  "xPos with base " + brief(*xpos) + " scales queries and keys with position, which no table of frequencies can show");
-    if (among(out_.model_type, {"bert", "bloom", "mpt", "gpt2", "gpt_bigcode", "gpt_neo", "opt", "t5", "roberta"}) &&
+      unsupported(
+          section_.path("rotary_emb_scale_base"),
+          "xPos with base " + brief(*xpos) +
+              " scales queries and keys with position, which no table of frequencies can show");
+    if (among(out_.model_type,
+              {"bert", "bloom", "mpt", "gpt2", "gpt_bigcode", "gpt_neo", "opt", "t5", "roberta"}) &&
         !has_rope_keys(section_))
       unsupported(section_.path("model_type"), "'" + out_.model_type + "' has no rotary embedding");
   }
@@ -457,7 +428,8 @@ class Reader {
       }
       if (layers_ != 0 && layers_ != kinds_.size())
         throw Error(ErrorCode::conflict, path + " has " + std::to_string(kinds_.size()) +
-                                             " entries and the model " + std::to_string(layers_) + " layers");
+                                             " entries and the model " + std::to_string(layers_) +
+                                             " layers");
       layers_ = static_cast<unsigned>(kinds_.size());
       kind_source_ = path;
     } else {
@@ -465,7 +437,8 @@ class Reader {
     }
     if (options_.layer) {
       if (layers_ != 0 && *options_.layer >= layers_)
-        throw Error(ErrorCode::bad_value, "layer " + std::to_string(*options_.layer) + ": the model has layers 0 to " +
+        throw Error(ErrorCode::bad_value, "layer " + std::to_string(*options_.layer) +
+                                              ": the model has layers 0 to " +
                                               std::to_string(layers_ - 1));
       if (kind_rule_) {
         kind_ = (*kind_rule_)(*options_.layer);
@@ -490,15 +463,20 @@ class Reader {
       };
       kind_source_ = source;
     };
-    if (const Json* pattern = section_.find("sliding_window_pattern"); pattern != nullptr && pattern->is_string()) {
+    if (const Json* pattern = section_.find("sliding_window_pattern");
+        pattern != nullptr && pattern->is_string()) {
       const string letters = pattern->get<string>();  // EXAONE 4: "LLLG"
       if (letters.empty() || letters.find_first_not_of("LG") != string::npos)
-        bad(section_.path("sliding_window_pattern"), "letters L and G are wanted, not " + brief(*pattern));
-      kind_rule_ = [letters](unsigned layer) { return string(letters[layer % letters.size()] == 'G' ? full : sliding); };
+        bad(section_.path("sliding_window_pattern"),
+            "letters L and G are wanted, not " + brief(*pattern));
+      kind_rule_ = [letters](unsigned layer) {
+        return string(letters[layer % letters.size()] == 'G' ? full : sliding);
+      };
       kind_source_ = section_.path("sliding_window_pattern");
       return;
     }
-    if (const auto p = section({"sliding_window_pattern", "_sliding_window_pattern"}, "pattern of sliding layers")) {
+    if (const auto p = section({"sliding_window_pattern", "_sliding_window_pattern"},
+                               "pattern of sliding layers")) {
       if (dimension(*p) == 1) return;
       every(to_integer(*p), false, p->path);
     } else if (const auto n = section({"global_attn_every_n_layers"}, "pattern of global layers")) {
@@ -510,13 +488,17 @@ class Reader {
     } else if (type_in({"gpt_oss"})) {
       every(2, false, "absent, every second layer sliding assumed (" + default_of(*family_) + ")");
     } else if (type_in({"cohere2"})) {
-      every(4, false, "absent, every 4th layer full assumed (the default of transformers' Cohere2Config)");
+      every(4, false,
+            "absent, every 4th layer full assumed (the default of transformers' Cohere2Config)");
     } else if (type_in({"modernbert", "modernbert-decoder"})) {
       every(3, true, "absent, every 3rd layer full assumed (" + default_of(*family_) + ")");
-    } else if (section_.find("use_sliding_window") != nullptr && flag("use_sliding_window", false)) {
+    } else if (section_.find("use_sliding_window") != nullptr &&
+               flag("use_sliding_window", false)) {
       if (const auto first = section({"max_window_layers"}, "first sliding layer")) {
         const Integer from_layer = to_integer(*first);
-        kind_rule_ = [from_layer](unsigned layer) { return string(Integer(layer) >= from_layer ? sliding : full); };
+        kind_rule_ = [from_layer](unsigned layer) {
+          return string(Integer(layer) >= from_layer ? sliding : full);
+        };
         kind_source_ = first->path;
       }
     }
@@ -534,34 +516,40 @@ class Reader {
           none.push_back(layer);
         ++layer;
       }
-    } else if (type_in({"llama4_text", "smollm3"}) || section_.find("no_rope_layer_interval") != nullptr) {
+    } else if (type_in({"llama4_text", "smollm3"}) ||
+               section_.find("no_rope_layer_interval") != nullptr) {
       unsigned period = 4;
       source = "no_rope_layers absent, every 4th layer without rotary embedding assumed (" +
                string(type_in({"smollm3"}) ? "SmolLM3Config" : "Llama4TextConfig") + ")";
-      if (const auto interval = section({"no_rope_layer_interval"}, "period of layers without rotary embedding")) {
+      if (const auto interval =
+              section({"no_rope_layer_interval"}, "period of layers without rotary embedding")) {
         period = dimension(*interval);
         source = interval->path;
       }
-      for (unsigned layer = period - 1; layer < (layers_ != 0 ? layers_ : 4 * period); layer += period)
+      for (unsigned layer = period - 1; layer < (layers_ != 0 ? layers_ : 4 * period);
+           layer += period)
         none.push_back(layer);
-      if (options_.layer && layers_ == 0 && (*options_.layer + 1) % period == 0) none.push_back(*options_.layer);
+      if (options_.layer && layers_ == 0 && (*options_.layer + 1) % period == 0)
+        none.push_back(*options_.layer);
     }
     // Cohere 2 and EXAONE 4 rotate only in their sliding layers.
-    if (type_in({"cohere2", "exaone4"}) && kind_source_ != "" && section_.find("sliding_window") != nullptr) {
+    if (type_in({"cohere2", "exaone4"}) && kind_source_ != "" &&
+        section_.find("sliding_window") != nullptr) {
       if (options_.layer && kind_ == full)
         unsupported("layer " + std::to_string(*options_.layer),
                     "a full-attention layer of " + family_name_ + " has no rotary embedding");
-      warn("layers with full attention have no rotary embedding in " + family_name_ + " (" + kind_source_ +
-           "); the table is that of the sliding layers");
+      warn("layers with full attention have no rotary embedding in " + family_name_ + " (" +
+           kind_source_ + "); the table is that of the sliding layers");
     }
     if (none.empty()) return;
     if (options_.layer && std::find(none.begin(), none.end(), *options_.layer) != none.end())
-      unsupported("layer " + std::to_string(*options_.layer), "has no rotary embedding (" + source + ")");
+      unsupported("layer " + std::to_string(*options_.layer),
+                  "has no rotary embedding (" + source + ")");
     string list;
     for (std::size_t i = 0; i < std::min<std::size_t>(none.size(), 4); ++i)
       list += (i != 0 ? ", " : "") + std::to_string(none[i]);
-    warn("layers " + list + (none.size() > 4 ? ", ..." : "") + " have no rotary embedding (" + source +
-         "); the table is that of the others");
+    warn("layers " + list + (none.size() > 4 ? ", ..." : "") + " have no rotary embedding (" +
+         source + "); the table is that of the others");
   }
 
   // --- the dictionaries rope_parameters and rope_scaling
@@ -594,7 +582,8 @@ class Reader {
       if (kind_.empty()) {
         kind_ = wanted;
         if (nested.size() > 1)
-          warn(path + ": the layers differ; the table of " + wanted + " is shown (--layer K shows that of layer K)");
+          warn(path + ": the layers differ; the table of " + wanted +
+               " is shown (--layer K shows that of layer K)");
       }
       rope_.push_back({place.find(wanted), place.path(wanted) + "."});
       outer_rope_.push_back(place);
@@ -602,30 +591,34 @@ class Reader {
     if (rope_.size() == 2) compare(rope_[0], rope_[1]);
     if (kind_.empty() && has_local_table()) {
       kind_ = full;
-      warn("the sliding layers have a table of their own; that of the full-attention layers is shown (--layer K shows that of layer K)");
+      warn(
+          "the sliding layers have a table of their own; that of the full-attention layers is "
+          "shown (--layer K shows that of layer K)");
     }
   }
   /// What stands in both dictionaries must be equal; types are compared where they are read.
   static void compare(const Place& one, const Place& other) {
     for (const auto& [key, value] : one.object->items()) {
       const Json* second = other.find(key);
-      if (value.is_null() || second == nullptr || key == "type" || key == "rope_type" || value == *second)
+      if (value.is_null() || second == nullptr || key == "type" || key == "rope_type" ||
+          value == *second)
         continue;
-      throw Error(ErrorCode::conflict, one.path(key) + " = " + brief(value) + " and " + other.path(key) +
-                                           " = " + brief(*second) + " differ");
+      throw Error(ErrorCode::conflict, one.path(key) + " = " + brief(value) + " and " +
+                                           other.path(key) + " = " + brief(*second) + " differ");
     }
   }
   [[nodiscard]] bool has_local_table() const {
     return (family_ != nullptr && *family_->local_base != '\0') ||
-           section_.find("rope_local_base_freq") != nullptr || section_.find("local_rope_theta") != nullptr ||
+           section_.find("rope_local_base_freq") != nullptr ||
+           section_.find("local_rope_theta") != nullptr ||
            section_.find("swa_rope_theta") != nullptr;
   }
   [[nodiscard]] bool local() const { return kind_ == sliding && (nested_ || has_local_table()); }
 
   /// Default for a nested dictionary, its equal for a flat one and for the full-attention layers.
-  [[nodiscard]] std::optional<Found> with_section(std::string_view key,
-                                                  std::initializer_list<std::string_view> section_keys,
-                                                  const string& quantity) const {
+  [[nodiscard]] std::optional<Found> with_section(
+      std::string_view key, std::initializer_list<std::string_view> section_keys,
+      const string& quantity) const {
     std::vector<Found> found;
     for (const Place& place : rope_) add(found, place, key);
     if (!(nested_ && kind_ != full && !found.empty()))
@@ -641,19 +634,21 @@ class Reader {
     };
     std::optional<std::pair<Pairing, string>> stated;
     for (const auto& [key, when_true] :
-         {Key{"rope_interleave", inter}, Key{"rope_interleaved", inter}, Key{"rotary_emb_interleaved", inter},
-          Key{"rope_is_neox_style", half}}) {
+         {Key{"rope_interleave", inter}, Key{"rope_interleaved", inter},
+          Key{"rotary_emb_interleaved", inter}, Key{"rope_is_neox_style", half}}) {
       const Json* value = section_.find(key);
       if (value == nullptr) continue;
       const bool yes = truth(*value, section_.path(key));
       const Pairing pairing = yes ? when_true : (when_true == inter ? half : inter);
       if (stated && stated->first != pairing)
-        throw Error(ErrorCode::conflict, stated->second + " and " + section_.path(key) + " name two layouts");
+        throw Error(ErrorCode::conflict,
+                    stated->second + " and " + section_.path(key) + " name two layouts");
       stated = {pairing, section_.path(key)};
     }
-    const bool reads_key = family_ == nullptr ||
-                           type_in({"deepseek_v3", "deepseek_v32", "kimi_k2", "axk1", "youtu", "mistral4",
-                                    "glm_moe_dsa", "glm4_moe_lite", "nomic_bert", "ernie4_5", "ernie4_5_moe"});
+    const bool reads_key =
+        family_ == nullptr ||
+        type_in({"deepseek_v3", "deepseek_v32", "kimi_k2", "axk1", "youtu", "mistral4",
+                 "glm_moe_dsa", "glm4_moe_lite", "nomic_bert", "ernie4_5", "ernie4_5_moe"});
     if (stated && reads_key) {
       out_.layout = stated->first;
       from("layout", name(out_.layout), stated->second);
@@ -663,13 +658,17 @@ class Reader {
       out_.layout = family_->layout;
       from("layout", name(out_.layout), "model_type '" + out_.model_type + "'");
       if (stated && stated->first != out_.layout)
-        warn(stated->second + ": says " + name(stated->first) + ", but transformers' " + out_.model_type +
-             " does not read it and is " + name(out_.layout) + "; check the weights");
+        warn(stated->second + ": says " + name(stated->first) + ", but transformers' " +
+             out_.model_type + " does not read it and is " + name(out_.layout) +
+             "; check the weights");
       return;
     }
-    from("layout", "unknown", out_.model_type.empty() ? "model_type absent" : "model_type '" + out_.model_type + "' not known");
+    from("layout", "unknown",
+         out_.model_type.empty() ? "model_type absent"
+                                 : "model_type '" + out_.model_type + "' not known");
     warn(out_.model_type.empty() ? "model_type: absent, so the pairing layout is unknown"
-                                 : "model_type '" + out_.model_type + "' is not known, so the pairing layout is unknown");
+                                 : "model_type '" + out_.model_type +
+                                       "' is not known, so the pairing layout is unknown");
   }
 
   // --- dimensions
@@ -689,8 +688,8 @@ class Reader {
         head_dimension();
       }
       if (out_.rotary_dim > out_.head_dim)
-        bad(rope_part->path, "rotary dimension " + std::to_string(out_.rotary_dim) + " exceeds the head dimension " +
-                                 std::to_string(out_.head_dim));
+        bad(rope_part->path, "rotary dimension " + std::to_string(out_.rotary_dim) +
+                                 " exceeds the head dimension " + std::to_string(out_.head_dim));
       return;
     }
     head_dimension();
@@ -700,9 +699,11 @@ class Reader {
   void head_dimension() {
     std::optional<Found> found;
     if (nested_ || kind_ == full) {
-      if (kind_ == full) found = section({"global_head_dim"}, "head dimension of the full-attention layers");
+      if (kind_ == full)
+        found = section({"global_head_dim"}, "head dimension of the full-attention layers");
     }
-    if (!found && kind_ == sliding) found = section({"swa_head_dim"}, "head dimension of the sliding layers");
+    if (!found && kind_ == sliding)
+      found = section({"swa_head_dim"}, "head dimension of the sliding layers");
     if (!found) found = section({"head_dim", "kv_channels"}, "head dimension");
     if (found) {
       out_.head_dim = dimension(*found);
@@ -715,7 +716,8 @@ class Reader {
       return;
     }
     const auto width = section({"hidden_size", "n_embd", "d_model"}, "width of the model");
-    const auto heads = section({"num_attention_heads", "n_head", "n_heads", "num_heads"}, "number of heads");
+    const auto heads =
+        section({"num_attention_heads", "n_head", "n_heads", "num_heads"}, "number of heads");
     if (!width || !heads)
       bad(section_.path("head_dim"),
           string("absent, and it cannot be computed: ") + (width ? "" : "hidden_size") +
@@ -724,7 +726,8 @@ class Reader {
     const unsigned w = dimension(*width);
     const unsigned h = dimension(*heads);
     if (w % h != 0)
-      bad(width->path, std::to_string(w) + " is not a multiple of " + heads->path + " = " + std::to_string(h));
+      bad(width->path,
+          std::to_string(w) + " is not a multiple of " + heads->path + " = " + std::to_string(h));
     out_.head_dim = w / h;
     from("head_dim", std::to_string(out_.head_dim), width->path + " / " + heads->path);
   }
@@ -734,62 +737,76 @@ class Reader {
     return n;
   }
 
-  /// int(head_dim * share) in Python floats, as transformers does it; a difference to the exact floor is named.
+  /// int(head_dim * share) in Python floats, as transformers does it; a difference to the exact
+  /// floor is named.
   unsigned share_of_head(const Found& share) {
     if (share.value <= 0 || share.value > 1)
-      bad(share.path, "the share of the head that rotates must be in (0, 1], got " + show(share.value));
+      bad(share.path,
+          "the share of the head that rotates must be in (0, 1], got " + show(share.value));
     const Integer exact = floor(Rational(share.value * out_.head_dim));
-    const auto floating = static_cast<unsigned>(static_cast<double>(out_.head_dim) * nearest_double(share.value));
+    const auto floating =
+        static_cast<unsigned>(static_cast<double>(out_.head_dim) * nearest_double(share.value));
     if (exact != floating)
-      warn(share.path + ": " + show(share.value) + " of " + std::to_string(out_.head_dim) + " is " + exact.str() +
-           " exactly and " + std::to_string(floating) + " in the floating-point product of transformers, which is followed");
-    if (floating == 0) bad(share.path, show(share.value) + " of a head of " + std::to_string(out_.head_dim) + " is no dimension at all");
+      warn(share.path + ": " + show(share.value) + " of " + std::to_string(out_.head_dim) + " is " +
+           exact.str() + " exactly and " + std::to_string(floating) +
+           " in the floating-point product of transformers, which is followed");
+    if (floating == 0)
+      bad(share.path, show(share.value) + " of a head of " + std::to_string(out_.head_dim) +
+                          " is no dimension at all");
     return floating;
   }
 
   void rotary_dimension() {
     share_ = with_section("partial_rotary_factor",
-                          {"partial_rotary_factor", "rotary_pct", "rotary_percent", "rope_pct", "rotary_emb_fraction"},
+                          {"partial_rotary_factor", "rotary_pct", "rotary_percent", "rope_pct",
+                           "rotary_emb_fraction"},
                           "share of the head that rotates");
     const auto stated = section({"rotary_dim", "attn_rotary_emb"}, "rotary dimension");
     if (proportional_type()) {
       out_.rotary_dim = even(out_.head_dim, section_.path("head_dim"));
-      from("rotary_dim", std::to_string(out_.rotary_dim), "the whole head: type 'proportional' sets frequencies to 0 instead");
+      from("rotary_dim", std::to_string(out_.rotary_dim),
+           "the whole head: type 'proportional' sets frequencies to 0 instead");
       return;
     }
     if (stated) {
       out_.rotary_dim = even(dimension(*stated), stated->path);
       if (out_.rotary_dim > out_.head_dim)
-        bad(stated->path, "rotary dimension " + std::to_string(out_.rotary_dim) + " exceeds the head dimension " +
-                              std::to_string(out_.head_dim));
+        bad(stated->path, "rotary dimension " + std::to_string(out_.rotary_dim) +
+                              " exceeds the head dimension " + std::to_string(out_.head_dim));
       if (share_ && share_of_head(*share_) != out_.rotary_dim)
-        throw Error(ErrorCode::conflict, stated->path + " = " + std::to_string(out_.rotary_dim) + " and " + share_->path +
-                                             " = " + show(share_->value) + " of a head of " +
-                                             std::to_string(out_.head_dim) + " are two rotary dimensions");
+        throw Error(ErrorCode::conflict, stated->path + " = " + std::to_string(out_.rotary_dim) +
+                                             " and " + share_->path + " = " + show(share_->value) +
+                                             " of a head of " + std::to_string(out_.head_dim) +
+                                             " are two rotary dimensions");
       from("rotary_dim", std::to_string(out_.rotary_dim), stated->path);
       return;
     }
     if (share_) {
       out_.rotary_dim = even(share_of_head(*share_), share_->path);
-      from("rotary_dim", std::to_string(out_.rotary_dim), share_->path + " = " + show(share_->value) + " of head_dim");
+      from("rotary_dim", std::to_string(out_.rotary_dim),
+           share_->path + " = " + show(share_->value) + " of head_dim");
       return;
     }
     if (type_in({"gptj", "codegen"})) {
       out_.rotary_dim = 64;
-      if (out_.head_dim < 64) bad(section_.path("rotary_dim"), "absent, and the default 64 exceeds the head dimension");
+      if (out_.head_dim < 64)
+        bad(section_.path("rotary_dim"), "absent, and the default 64 exceeds the head dimension");
       assumed("rotary_dim", "64", section_.path("rotary_dim"),
-              type_in({"gptj"}) ? "the default of transformers' GPTJConfig" : "the default of transformers' CodeGenConfig");
+              type_in({"gptj"}) ? "the default of transformers' GPTJConfig"
+                                : "the default of transformers' CodeGenConfig");
       return;
     }
     if (type_in({"chatglm"})) {
       if (out_.head_dim % 4 != 0)
-        bad(section_.path("head_dim"), "half a ChatGLM head of " + std::to_string(out_.head_dim) + " is not even");
+        bad(section_.path("head_dim"),
+            "half a ChatGLM head of " + std::to_string(out_.head_dim) + " is not even");
       out_.rotary_dim = out_.head_dim / 2;
       from("rotary_dim", std::to_string(out_.rotary_dim), "half the head, in the model's code");
       return;
     }
     if (family_ != nullptr && *family_->partial != '\0') {
-      const Found share{*Formula::parse(family_->partial).rational(), section_.path("partial_rotary_factor")};
+      const Found share{*Formula::parse(family_->partial).rational(),
+                        section_.path("partial_rotary_factor")};
       out_.rotary_dim = even(share_of_head(share), share.path);
       const string why = string(family_->partial) + " of the head, " + default_of(*family_);
       assumed("rotary_dim", std::to_string(out_.rotary_dim), share.path, why);
@@ -802,15 +819,17 @@ class Reader {
   /// With latent attention the share is redundant; it must not say something else.
   void read_rotary_part_of_mla() {
     if (!mla_) return;
-    const auto share = with_section("partial_rotary_factor", {"partial_rotary_factor"}, "share of the head that rotates");
+    const auto share = with_section("partial_rotary_factor", {"partial_rotary_factor"},
+                                    "share of the head that rotates");
     if (!share || share->value == 1) return;
     if (floor(Rational(share->value * out_.head_dim)) == out_.rotary_dim) return;
     if (const auto head = section({"head_dim"}, "head dimension");
         head && floor(Rational(share->value * head->value)) == out_.rotary_dim)
       return;
-    throw Error(ErrorCode::conflict, section_.path("qk_rope_head_dim") + " = " + std::to_string(out_.rotary_dim) +
-                                         " and " + share->path + " = " + show(share->value) + " of a head of " +
-                                         std::to_string(out_.head_dim) + " are two rotary dimensions");
+    throw Error(ErrorCode::conflict,
+                section_.path("qk_rope_head_dim") + " = " + std::to_string(out_.rotary_dim) +
+                    " and " + share->path + " = " + show(share->value) + " of a head of " +
+                    std::to_string(out_.head_dim) + " are two rotary dimensions");
   }
 
   // --- base
@@ -818,30 +837,37 @@ class Reader {
     if (type_in({"gptj", "codegen"})) {
       for (const std::string_view key : {"rope_theta", "rotary_emb_base"})
         if (section_.find(key) != nullptr)
-          warn(section_.path(key) + ": not read by transformers' " + out_.model_type + ", whose base is 10000 in its code: no effect on this table");
-      from("base", "10000", "absent, 10000 assumed (fixed in transformers' code of " + out_.model_type + ")");
+          warn(section_.path(key) + ": not read by transformers' " + out_.model_type +
+               ", whose base is 10000 in its code: no effect on this table");
+      from("base", "10000",
+           "absent, 10000 assumed (fixed in transformers' code of " + out_.model_type + ")");
       return 10000;
     }
     std::optional<Found> found;
     if (local()) {
       std::vector<Found> all;
       for (const Place& place : rope_) add(all, place, "rope_theta");
-      for (const std::string_view key : {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"}) add(all, section_, key);
+      for (const std::string_view key :
+           {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})
+        add(all, section_, key);
       found = agree(all, "base of the sliding layers");
       if (!found && nested_) found = section({"rope_theta"}, "rotary base");
       if (!found && family_ != nullptr && *family_->local_base != '\0') {
-        assumed("base", family_->local_base, section_.path("rope_local_base_freq"), default_of(*family_));
+        assumed("base", family_->local_base, section_.path("rope_local_base_freq"),
+                default_of(*family_));
         return *Formula::parse(family_->local_base).rational();
       }
     } else {
-      found = with_section("rope_theta",
-                           {"rope_theta", "global_rope_theta", "rotary_emb_base", "rotary_embedding_base"},
-                           "rotary base");
+      found = with_section(
+          "rope_theta",
+          {"rope_theta", "global_rope_theta", "rotary_emb_base", "rotary_embedding_base"},
+          "rotary base");
     }
     if (found) {
       positive(*found);
       if (found->value <= 1)
-        warn(found->path + ": a base of " + show(found->value) + " makes no plane slower than the first");
+        warn(found->path + ": a base of " + show(found->value) +
+             " makes no plane slower than the first");
     }
     if (const auto ratio = positive(section({"rope_ratio"}, "rope_ratio"))) {
       const Rational base = found ? found->value : Rational(10000);
@@ -877,8 +903,9 @@ class Reader {
       if (!value->is_string()) bad(place.path(key), "a string is wanted, not " + brief(*value));
       const string type = value->get<string>();
       if (result && canonical(result->first) != canonical(type))
-        throw Error(ErrorCode::conflict, result->second + " = '" + result->first + "' and " + place.path(key) + " = '" +
-                                             type + "' are two scaling types");
+        throw Error(ErrorCode::conflict, result->second + " = '" + result->first + "' and " +
+                                             place.path(key) + " = '" + type +
+                                             "' are two scaling types");
       if (!result) result = {type, place.path(key)};
     };
     for (const Place& place : rope_)
@@ -901,7 +928,9 @@ class Reader {
   }
   std::optional<Found> max_length() const {
     std::vector<Found> found;
-    for (const std::string_view key : {"max_position_embeddings", "n_positions", "n_ctx", "seq_length"}) add(found, section_, key);
+    for (const std::string_view key :
+         {"max_position_embeddings", "n_positions", "n_ctx", "seq_length"})
+      add(found, section_, key);
     if (found.empty()) return std::nullopt;
     // n_ctx and seq_length are older names; only the first counts.
     return positive(found.front());
@@ -920,11 +949,15 @@ class Reader {
     if (!most)
       bad(rope_path("original_max_position_embeddings"),
           "absent, and max_position_embeddings is absent too");
-    from("original_length", length(*most).str(), "original_max_position_embeddings absent, " + most->path + " taken");
-    warn("original_max_position_embeddings: absent, " + most->path + " = " + show(most->value) + " taken as the original length");
+    from("original_length", length(*most).str(),
+         "original_max_position_embeddings absent, " + most->path + " taken");
+    warn("original_max_position_embeddings: absent, " + most->path + " = " + show(most->value) +
+         " taken as the original length");
     return *most;
   }
-  [[nodiscard]] Integer wanted_length() const { return options_.length ? *options_.length : Integer(0); }
+  [[nodiscard]] Integer wanted_length() const {
+    return options_.length ? *options_.length : Integer(0);
+  }
 
   std::vector<Rational> factor_list(std::string_view key) const {
     for (const Place& place : rope_)
@@ -934,9 +967,11 @@ class Reader {
         std::vector<Rational> result;
         for (std::size_t i = 0; i < list->size(); ++i)
           result.push_back(positive({number((*list)[i], path + "[" + std::to_string(i) + "]"),
-                                     path + "[" + std::to_string(i) + "]"}).value);
+                                     path + "[" + std::to_string(i) + "]"})
+                               .value);
         if (result.size() != out_.rotary_dim / 2)
-          bad(path, "has " + std::to_string(result.size()) + " entries for " + std::to_string(out_.rotary_dim / 2) + " planes");
+          bad(path, "has " + std::to_string(result.size()) + " entries for " +
+                        std::to_string(out_.rotary_dim / 2) + " planes");
         return result;
       }
     bad(rope_path(key), "absent, and the scaling type '" + type_ + "' needs it");
@@ -963,18 +998,25 @@ class Reader {
     out_.base = base;
     const Plain plain{base, out_.rotary_dim};
     from("scaling", type_, stated ? stated->second : "absent, none assumed");
+    if (rope_.empty() && !stated)
+      for (const auto& [type, scaling] : models::assumed_scalings)
+        if (family_name_ == type)
+          warn(section_.path("rope_scaling") + ": absent, none assumed; transformers' " +
+               family_name_ + " config would assume " + scaling);
     try {
       build(plain, where);
     } catch (const Error& error) {
       const string text = error.what();
-      if (text.starts_with(section_.prefix + "rope_") || text.starts_with(section_.prefix + "rotary") ||
-          text.starts_with(section_.path("original_")) || text.starts_with(section_.path("initial_")) ||
-          text.starts_with(section_.path("max_")))
+      if (text.starts_with(section_.prefix + "rope_") ||
+          text.starts_with(section_.prefix + "rotary") ||
+          text.starts_with(section_.path("original_")) ||
+          text.starts_with(section_.path("initial_")) || text.starts_with(section_.path("max_")))
         throw;
       throw Error(error.code(), where + ": " + text);
     }
     from("schedule", out_.schedule.description, out_.schedule.scheme);
-    if (type_ != "yarn" && type_ != "longrope") from("attention_factor", "1", "the scheme has none");
+    if (type_ != "yarn" && type_ != "longrope")
+      from("attention_factor", "1", "the scheme has none");
   }
 
   void build(const Plain& plain, string& where) {
@@ -1013,7 +1055,8 @@ class Reader {
       Rational p = 1;
       if (share_) {
         p = share_->value;
-        if (p < 0 || p > 1) bad(share_->path, "the share of planes that turn must be in [0, 1], got " + show(p));
+        if (p < 0 || p > 1)
+          bad(share_->path, "the share of planes that turn must be in [0, 1], got " + show(p));
         from("partial_rotary_factor", show(p), share_->path);
       } else {
         assumed("partial_rotary_factor", "1", "partial_rotary_factor");
@@ -1044,7 +1087,8 @@ class Reader {
       options.truncate = false;
       const auto slow = positive(section({"rope_ntk_alpha"}, "rope_ntk_alpha"));
       const auto fast = positive(section({"rope_ntk_beta"}, "rope_ntk_beta"));
-      if (!slow || !fast) unsupported(f->path, "without rope_ntk_alpha and rope_ntk_beta its meaning is not known");
+      if (!slow || !fast)
+        unsupported(f->path, "without rope_ntk_alpha and rope_ntk_beta its meaning is not known");
       options.beta_slow = slow->value;
       options.beta_fast = fast->value;
       options.original_length = length(original_length());
@@ -1062,7 +1106,9 @@ class Reader {
       options.factor = f->value;
       auto trained = section({"max_trained_positions"}, "original context length");
       if (!trained) trained = max_length();
-      if (!trained) bad(section_.path("max_trained_positions"), "absent, and max_position_embeddings is absent too");
+      if (!trained)
+        bad(section_.path("max_trained_positions"),
+            "absent, and max_position_embeddings is absent too");
       options.original_length = length(*trained);
       options.length = wanted_length();
       where = f->path;
@@ -1075,7 +1121,8 @@ class Reader {
       return;
     }
     if (on("use_dynamic_ntk", false)) {
-      const auto trained = section({"seq_length", "max_position_embeddings"}, "original context length");
+      const auto trained =
+          section({"seq_length", "max_position_embeddings"}, "original context length");
       if (!trained) bad(section_.path("seq_length"), "absent, and use_dynamic_ntk needs it");
       const Integer l0 = length(*trained);
       where = section_.path("use_dynamic_ntk");
@@ -1089,7 +1136,8 @@ class Reader {
       }
       from("ntk_alpha", alpha.str(), where + " and " + trained->path);
       if (!options_.length)
-        warn(where + ": the table depends on the length; that of lengths up to " + l0.str() + " is shown (--length L)");
+        warn(where + ": the table depends on the length; that of lengths up to " + l0.str() +
+             " is shown (--length L)");
     }
   }
 
@@ -1100,7 +1148,8 @@ class Reader {
         out_.schedule = ntk_aware(plain, alpha->value);
         from("ntk_alpha", show(alpha->value), alpha->path);
         if (rope("factor") && rope("factor")->value != 1)
-          warn(rope("factor")->path + ": not read, alpha fixes the stretch in " + out_.model_type + ": no effect on this table");
+          warn(rope("factor")->path + ": not read, alpha fixes the stretch in " + out_.model_type +
+               ": no effect on this table");
         return;
       }
       warn(alpha->path + ": read by transformers' HunYuan models only: no effect on this table");
@@ -1115,12 +1164,14 @@ class Reader {
     options.original_length = length(*most);
     options.length = wanted_length();
     from("original_length", options.original_length.str(), most->path);
-    if (const auto original = positive(rope("original_max_position_embeddings")); original && original->value != most->value)
-      warn(original->path + " = " + show(original->value) + ": not read for dynamic NTK by transformers " +
-           transformers_followed + ", which takes " + most->path + " = " + show(most->value));
+    if (const auto original = positive(rope("original_max_position_embeddings"));
+        original && original->value != most->value)
+      warn(original->path + " = " + show(original->value) +
+           ": not read for dynamic NTK by transformers " + transformers_followed +
+           ", which takes " + most->path + " = " + show(most->value));
     if (!options_.length)
-      warn(where + ": the table depends on the length; that of lengths up to " + options.original_length.str() +
-           " is shown (--length L)");
+      warn(where + ": the table depends on the length; that of lengths up to " +
+           options.original_length.str() + " is shown (--length L)");
     out_.schedule = dynamic_ntk(plain, options);
   }
 
@@ -1138,20 +1189,23 @@ class Reader {
       options.factor = f->value;
       from("factor", show(f->value), f->path);
       if (most && l0.path != most->path && f->value * l0.value != most->value)
-        warn(f->path + " = " + show(f->value) + " times " + l0.path + " = " + show(l0.value) + " is " +
-             show(Rational(f->value * l0.value)) + ", not " + most->path + " = " + show(most->value) +
-             ": check that the original length is meant, not the extended one");
+        warn(f->path + " = " + show(f->value) + " times " + l0.path + " = " + show(l0.value) +
+             " is " + show(Rational(f->value * l0.value)) + ", not " + most->path + " = " +
+             show(most->value) + ": check that the original length is meant, not the extended one");
     } else if (most && l0.path != most->path) {
       options.factor = most->value / l0.value;
       from("factor", show(options.factor), "absent, " + most->path + " / " + l0.path + " taken");
-      warn("factor: absent, " + most->path + " / " + l0.path + " = " + show(options.factor) + " taken");
+      warn("factor: absent, " + most->path + " / " + l0.path + " = " + show(options.factor) +
+           " taken");
     } else {
       bad(rope_path("factor"), "absent, and the scaling type '" + type_ + "' needs it");
     }
     // Zero counts as absent for these, in transformers.
-    for (const auto& [key, target] : {std::pair{"beta_fast", &options.beta_fast}, std::pair{"beta_slow", &options.beta_slow}}) {
+    for (const auto& [key, target] :
+         {std::pair{"beta_fast", &options.beta_fast}, std::pair{"beta_slow", &options.beta_slow}}) {
       const auto found = rope(key);
-      if (found && found->value < 0) bad(found->path, "must be positive, got " + show(found->value));
+      if (found && found->value < 0)
+        bad(found->path, "must be positive, got " + show(found->value));
       if (found && found->value != 0) {
         *target = found->value;
         from(key, show(found->value), found->path);
@@ -1160,7 +1214,8 @@ class Reader {
       }
     }
     for (const Place& place : rope_)
-      if (const Json* truncate = place.find("truncate")) options.truncate = truth(*truncate, place.path("truncate"));
+      if (const Json* truncate = place.find("truncate"))
+        options.truncate = truth(*truncate, place.path("truncate"));
     if (const auto explicit_factor = positive(rope("attention_factor"))) {
       options.attention_factor = explicit_factor->value;
       from("attention_factor", show(explicit_factor->value), explicit_factor->path);
@@ -1174,7 +1229,8 @@ class Reader {
       if (mscale && !both)
         warn(mscale->path + ": read only together with mscale_all_dim: no effect on this table");
       // The value itself is filled in once the schedule exists.
-      from("attention_factor", "", both ? mscale->path + " and " + all->path : string("0.1 ln(factor) + 1"));
+      from("attention_factor", "",
+           both ? mscale->path + " and " + all->path : string("0.1 ln(factor) + 1"));
     }
     return options;
   }
@@ -1190,11 +1246,15 @@ class Reader {
     if (const auto f = positive(rope("factor"))) {
       options.factor = f->value;
       from("factor", show(f->value), f->path);
-      if (most && section_.find("original_max_position_embeddings") != nullptr && f->value * l0.value != most->value)
-        warn(f->path + ": transformers " + transformers_followed + " takes it for the attention factor, transformers 4 took " +
-             most->path + " / " + l0.path + " = " + show(Rational(most->value / l0.value)));
+      if (most && section_.find("original_max_position_embeddings") != nullptr &&
+          f->value * l0.value != most->value)
+        warn(f->path + ": transformers " + transformers_followed +
+             " takes it for the attention factor, transformers 4 took " + most->path + " / " +
+             l0.path + " = " + show(Rational(most->value / l0.value)));
     } else {
-      if (!most) bad(section_.path("max_position_embeddings"), "absent, and LongRoPE's attention factor needs it or a factor");
+      if (!most)
+        bad(section_.path("max_position_embeddings"),
+            "absent, and LongRoPE's attention factor needs it or a factor");
       options.factor = most->value / l0.value;
       from("factor", show(options.factor), most->path + " / " + l0.path);
     }
@@ -1202,14 +1262,16 @@ class Reader {
       options.attention_factor = explicit_factor->value;
       from("attention_factor", show(explicit_factor->value), explicit_factor->path);
     } else {
-      from("attention_factor", "", options.factor > 1 ? "sqrt(1 + ln(factor)/ln(original_length))" : "factor is at most 1");
+      from("attention_factor", "",
+           options.factor > 1 ? "sqrt(1 + ln(factor)/ln(original_length))" : "factor is at most 1");
     }
     out_.schedule = longrope(plain, options);
-    from("length", options_.length ? wanted_length().str() : "up to " + options.original_length.str(),
+    from("length",
+         options_.length ? wanted_length().str() : "up to " + options.original_length.str(),
          options_.length ? "--length" : "absent, a short sequence assumed");
     if (!options_.length && options.short_factor != options.long_factor)
-      warn("the table depends on the length; that of lengths up to " + options.original_length.str() +
-           " is shown (--length L shows that of length L)");
+      warn("the table depends on the length; that of lengths up to " +
+           options.original_length.str() + " is shown (--length L shows that of length L)");
   }
 
   void read_custom() {
@@ -1220,24 +1282,30 @@ class Reader {
         list = found;
         path = place.path("frequencies");
       }
-    if (list == nullptr || !list->is_array()) bad(path.empty() ? rope_path("frequencies") : path, "a list of numbers or formulas is wanted");
+    if (list == nullptr || !list->is_array())
+      bad(path.empty() ? rope_path("frequencies") : path,
+          "a list of numbers or formulas is wanted");
     std::vector<Formula> frequencies;
     for (std::size_t i = 0; i < list->size(); ++i) {
       const string at = path + "[" + std::to_string(i) + "]";
       const Json& value = (*list)[i];
       try {
-        frequencies.push_back(value.is_string() ? Formula::parse(value.get<string>()) : Formula(number(value, at)));
+        frequencies.push_back(value.is_string() ? Formula::parse(value.get<string>())
+                                                : Formula(number(value, at)));
       } catch (const Error& error) {
-        throw Error(error.code(), string(error.what()).starts_with(at) ? error.what() : at + ": " + error.what());
+        throw Error(error.code(),
+                    string(error.what()).starts_with(at) ? error.what() : at + ": " + error.what());
       }
     }
     if (frequencies.size() != out_.rotary_dim / 2)
-      bad(path, "has " + std::to_string(frequencies.size()) + " entries for " + std::to_string(out_.rotary_dim / 2) + " planes");
+      bad(path, "has " + std::to_string(frequencies.size()) + " entries for " +
+                    std::to_string(out_.rotary_dim / 2) + " planes");
     Formula factor(1);
     if (const auto f = positive(rope("attention_factor"))) factor = Formula(f->value);
     out_.schedule = custom(std::move(frequencies), factor);
     from("scaling", type_, path);
-    from("attention_factor", show(*factor.rational()), rope("attention_factor") ? rope("attention_factor")->path : "absent, 1 assumed");
+    from("attention_factor", show(*factor.rational()),
+         rope("attention_factor") ? rope("attention_factor")->path : "absent, 1 assumed");
   }
 
   // --- logits
@@ -1256,8 +1324,10 @@ class Reader {
       scale = pow(Formula(256), Rational(-1, 2));
       text = "1/sqrt(256)";
       source = "query_pre_attn_scalar absent, 256 assumed (" + default_of(*family_) + ")";
-      warn(section_.path("query_pre_attn_scalar") + ": absent, 256 assumed (" + default_of(*family_) + ")");
-    } else if (const auto multiplier = positive(section({"attention_multiplier"}, "attention_multiplier"))) {
+      warn(section_.path("query_pre_attn_scalar") + ": absent, 256 assumed (" +
+           default_of(*family_) + ")");
+    } else if (const auto multiplier =
+                   positive(section({"attention_multiplier"}, "attention_multiplier"))) {
       scale = Formula(multiplier->value);
       text = show(multiplier->value);
       source = multiplier->path;
@@ -1276,7 +1346,8 @@ class Reader {
         from("mscale_squared", decimal(enclose(m * m, 20).middle(), 17, Round::nearest),
              "(0.1 mscale_all_dim ln(factor) + 1)^2, " + all->path);
         if (family_name_ == "deepseek_v2")
-          warn(all->path + ": its square scales the logits as in the model's own code and transformers " +
+          warn(all->path +
+               ": its square scales the logits as in the model's own code and transformers " +
                transformers_followed + "; transformers 4 left it out for deepseek_v2");
       }
     }
@@ -1292,8 +1363,8 @@ class Reader {
       from("softcap", "50", "absent, 50 assumed (" + default_of(*family_) + ")");
     }
     if (out_.softcap)
-      warn("attn_logit_softcapping: logits pass through " + show(*out_.softcap) + " tanh(x/" + show(*out_.softcap) +
-           ") after logit_scale");
+      warn("attn_logit_softcapping: logits pass through " + show(*out_.softcap) + " tanh(x/" +
+           show(*out_.softcap) + ") after logit_scale");
   }
 
   // --- sliding window
@@ -1303,7 +1374,8 @@ class Reader {
       from("sliding_window", "none", "absent");
       return;
     }
-    if (window->value <= 0 && window->value != -1) bad(window->path, "must be positive, got " + show(window->value));
+    if (window->value <= 0 && window->value != -1)
+      bad(window->path, "must be positive, got " + show(window->value));
     if (section_.find("use_sliding_window") != nullptr && !flag("use_sliding_window", true)) {
       from("sliding_window", "none", section_.path("use_sliding_window") + " is false");
       return;
@@ -1324,8 +1396,8 @@ class Reader {
     out_.sliding_window = to_integer(*window);
     from("sliding_window", out_.sliding_window->str(), window->path);
     if (mixed && kind_.empty())
-      warn(window->path + " = " + show(window->value) + ": holds for the sliding layers only (" + kind_source_ +
-           "); --layer K tells of layer K");
+      warn(window->path + " = " + show(window->value) + ": holds for the sliding layers only (" +
+           kind_source_ + "); --layer K tells of layer K");
   }
 
   // --- pieces that change attention but not this table
@@ -1333,25 +1405,38 @@ class Reader {
     const auto note = [this](std::string_view key, const string& effect) {
       if (section_.find(key) != nullptr) warn(section_.path(key) + ": " + effect);
     };
-    if (type_in({"chatglm"}) && section_.find("original_rope") != nullptr && !flag("original_rope", true))
+    if (type_in({"chatglm"}) && section_.find("original_rope") != nullptr &&
+        !flag("original_rope", true))
       warn(section_.path("original_rope") + ": false; its effect is not known and not read");
     if (on("use_logn_attn", false))
-      warn(section_.path("use_logn_attn") + ": queries beyond the training length are scaled by the logarithm of their position; not in logit_scale");
-    note("dual_chunk_attention_config", "beyond its chunk size relative positions are remapped; the table holds within a chunk");
-    note("attention_chunk_size", "attention of the rotary layers stays within chunks of " + chunk() + " tokens");
+      warn(section_.path("use_logn_attn") +
+           ": queries beyond the training length are scaled by the logarithm of their position; "
+           "not in logit_scale");
+    note("dual_chunk_attention_config",
+         "beyond its chunk size relative positions are remapped; the table holds within a chunk");
+    note("attention_chunk_size",
+         "attention of the rotary layers stays within chunks of " + chunk() + " tokens");
     if (type_in({"llama4_text"}) && on("attn_temperature_tuning", true))
-      warn("attn_temperature_tuning: layers without rotary embedding scale queries with position; not in logit_scale");
-    note("compress_rope_theta", "base of the compressed attention branch; the table of the main branch is shown");
-    note("indexer_rope_interleave", "layout of the indexer's keys; the table of the attention itself is shown");
+      warn(
+          "attn_temperature_tuning: layers without rotary embedding scale queries with position; "
+          "not in logit_scale");
+    note("compress_rope_theta",
+         "base of the compressed attention branch; the table of the main branch is shown");
+    note("indexer_rope_interleave",
+         "layout of the indexer's keys; the table of the attention itself is shown");
     for (const std::string_view key : {"use_mrope", "rope_3d", "use_3d_rope", "fuse_rope"})
-      note(key, "positions of images have several coordinates; the table holds for text, where they are equal");
+      note(key,
+           "positions of images have several coordinates; the table holds for text, where they are "
+           "equal");
     note("rope_condense_ratio", "not read by transformers: no effect on this table");
     for (const Place& place : rope_) {
       if (place.find("llama_4_scaling_beta") != nullptr)
-        warn(place.path("llama_4_scaling_beta") + ": queries are scaled with position beyond the original length; not in logit_scale");
+        warn(place.path("llama_4_scaling_beta") +
+             ": queries are scaled with position beyond the original length; not in logit_scale");
       if (const auto inner = place.find("max_position_embeddings")) {
         const auto most = max_length();
-        const Found stated{number(*inner, place.path("max_position_embeddings")), place.path("max_position_embeddings")};
+        const Found stated{number(*inner, place.path("max_position_embeddings")),
+                           place.path("max_position_embeddings")};
         if (most) agree({*most, stated}, "maximum length");
       }
       const Json* sections = place.find("mrope_section");
@@ -1360,14 +1445,21 @@ class Reader {
       if (!sections->is_array()) bad(path, "a list is wanted, not " + brief(*sections));
       Rational sum = 0;
       for (const Json& part : *sections) sum += number(part, path);
-      warn(path + ": positions of images have several coordinates; the table holds for text, where they are equal" +
-           (sum == out_.rotary_dim / 2 ? "" : " (its sum " + show(sum) + " is not the number of planes " +
-                                                  std::to_string(out_.rotary_dim / 2) + ")"));
+      warn(path +
+           ": positions of images have several coordinates; the table holds for text, where they "
+           "are equal" +
+           (sum == out_.rotary_dim / 2
+                ? ""
+                : " (its sum " + show(sum) + " is not the number of planes " +
+                      std::to_string(out_.rotary_dim / 2) + ")"));
     }
     if (options_.length) {
-      if (*options_.length < 1) throw Error(ErrorCode::bad_value, "length: must be positive, got " + options_.length->str());
+      if (*options_.length < 1)
+        throw Error(ErrorCode::bad_value,
+                    "length: must be positive, got " + options_.length->str());
       if (const auto most = max_length(); most && Rational(*options_.length) > most->value)
-        warn("length " + options_.length->str() + " is beyond " + most->path + " = " + show(most->value));
+        warn("length " + options_.length->str() + " is beyond " + most->path + " = " +
+             show(most->value));
     }
   }
   [[nodiscard]] string chunk() const {
@@ -1377,7 +1469,8 @@ class Reader {
 
   // --- what nobody reads
 
-  /// " (is rope_theta meant? ...)" with what the table would be if the misspelt key were the known one.
+  /// " (is rope_theta meant? ...)" with what the table would be if the misspelt key were the known
+  /// one.
   [[nodiscard]] string meant(const Place& place, const string& key, const string& known) const {
     const string question = " (is " + known + " meant?";
     if (place.find(known) != nullptr) return question + ")";
@@ -1408,8 +1501,9 @@ class Reader {
         if (a != 0) most = std::max(most, std::abs(after[f].as<double>() / a - 1));
       }
       if (count == 0) return question + " It would change no plane)";
-      return question + " It would change " + std::to_string(count) + " of " + std::to_string(before.size()) +
-             " planes, by up to " + decimal(shortest_decimal(most * 100), 3, Round::nearest) + " %)";
+      return question + " It would change " + std::to_string(count) + " of " +
+             std::to_string(before.size()) + " planes, by up to " +
+             decimal(shortest_decimal(most * 100), 3, Round::nearest) + " %)";
     } catch (const Error& error) {
       return question + " As such it would be an error: " + error.what() + ")";
     }
@@ -1420,12 +1514,16 @@ class Reader {
     for (const auto& [key, value] : section_.object->items()) {
       if (among(key, known_keys) || value.is_null()) continue;
       string lower = key;
-      std::transform(lower.begin(), lower.end(), lower.begin(),
-                     [](unsigned char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c); });
-      const bool ropeish = lower.find("rope") != string::npos || lower.find("rotary") != string::npos;
-      // A near miss counts only for keys of the rotary kind: "max_position_embeddings" has neighbours.
+      std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c);
+      });
+      const bool ropeish =
+          lower.find("rope") != string::npos || lower.find("rotary") != string::npos;
+      // A near miss counts only for keys of the rotary kind: "max_position_embeddings" has
+      // neighbours.
       const auto near = suggestion(lower, candidates);
-      const bool near_miss = near && (near->find("rope") != string::npos || near->find("rotary") != string::npos);
+      const bool near_miss =
+          near && (near->find("rope") != string::npos || near->find("rotary") != string::npos);
       if (!ropeish && !near_miss) continue;
       warn(section_.path(key) + " = " + brief(value) + ": not read, no effect on this table" +
            (near ? meant(section_, key, string(*near)) : ""));
@@ -1440,11 +1538,13 @@ class Reader {
       std::vector<std::string_view> here(own);
       here.insert(here.end(), std::begin(common_rope_keys), std::end(common_rope_keys));
       std::vector<std::string_view> anywhere(here);
-      for (const auto& [type, keys] : type_keys) anywhere.insert(anywhere.end(), keys.begin(), keys.end());
+      for (const auto& [type, keys] : type_keys)
+        anywhere.insert(anywhere.end(), keys.begin(), keys.end());
       for (const auto& [key, value] : place.object->items()) {
         if (among(key, here) || value.is_null()) continue;
         if (among(key, anywhere)) {
-          warn(place.path(key) + " = " + brief(value) + ": not read for scaling type '" + type_ + "', no effect on this table");
+          warn(place.path(key) + " = " + brief(value) + ": not read for scaling type '" + type_ +
+               "', no effect on this table");
           continue;
         }
         const auto near = suggestion(key, anywhere);

@@ -2,17 +2,19 @@
 /// \file
 /// Gap, margin and readings of one row of logits.
 ///
-///   gap      Delta    largest logit minus the second largest, with multiplicity: a tie gives 0   (P1 Def. 3.1)
-///   strict gap Delta_J  largest minus the largest among non-maximisers; 0 if all are maximal       (P1 Lemma F.1)
-///   margin   mu       smallest logit over correct keys minus the largest over incorrect ones, signed
-///   loose margin      largest correct minus largest incorrect: > 0 iff hard attention is right
+///   gap      Delta    largest logit minus the second largest, with multiplicity: a tie gives 0 (P1
+///   Def. 3.1) strict gap Delta_J  largest minus the largest among non-maximisers; 0 if all are
+///   maximal       (P1 Lemma F.1) margin   mu       smallest logit over correct keys minus the
+///   largest over incorrect ones, signed loose margin      largest correct minus largest incorrect:
+///   > 0 iff hard attention is right
 ///
-/// A gap does not notice when the largest logit sits on the wrong key; a margin does. A *reading* says which
-/// input of length n is meant: P1's Definition 3.1 takes the maximum over inputs, its Lemma F.1 the minimum.
-/// Two readings of one sentence can be one true and one false, so they are never collapsed.
+/// A gap does not notice when the largest logit sits on the wrong key; a margin does. A *reading*
+/// says which input of length n is meant: P1's Definition 3.1 takes the maximum over inputs, its
+/// Lemma F.1 the minimum. Two readings of one sentence can be one true and one false, so they are
+/// never collapsed.
 ///
-/// All functions: Guarantee that of S; cost O(n); intervals need no comparisons, since max and min of
-/// intervals are intervals.
+/// All functions: Guarantee that of S; cost O(n); intervals need no comparisons, since max and min
+/// of intervals are intervals.
 
 #include <algorithm>
 #include <span>
@@ -56,8 +58,7 @@ template <class S>
 
 /// Delta_J of exactly comparable scalars (double, Rational, Real); nothing for n < 1.
 template <class S>
-  requires(!is_interval<S>)
-[[nodiscard]] std::optional<S> strict_gap(std::span<const S> logits) {
+requires(!is_interval<S>) [[nodiscard]] std::optional<S> strict_gap(std::span<const S> logits) {
   if (logits.empty()) return std::nullopt;
   const S top = *std::max_element(logits.begin(), logits.end());
   std::optional<S> below;

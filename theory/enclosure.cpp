@@ -54,7 +54,8 @@ std::string plain_or_scientific(const std::string& digits, int exponent) {
     if (digits.size() > 1) s += "." + digits.substr(1);
     return s + "e" + std::to_string(exponent);
   }
-  if (exponent < 0) return "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
+  if (exponent < 0)
+    return "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
   const auto whole = static_cast<std::size_t>(exponent) + 1;
   if (digits.size() <= whole) return digits + std::string(whole - digits.size(), '0');
   return digits.substr(0, whole) + "." + digits.substr(whole);
@@ -114,7 +115,8 @@ std::string text(const Enclosure& x, unsigned digits) {
   // Wide enclosures need few digits to be told apart, narrow ones all of them.
   const unsigned shown = x.hi - x.lo > abs(x.hi) / 1000 ? 4 : digits;
   const auto s = sign(x);
-  if (!s) return "[" + decimal(x.lo, shown, Round::down) + ", " + decimal(x.hi, shown, Round::up) + "]";
+  if (!s)
+    return "[" + decimal(x.lo, shown, Round::down) + ", " + decimal(x.hi, shown, Round::up) + "]";
   const Rational small = *s > 0 ? x.lo : Rational(-x.hi);
   const Rational large = *s > 0 ? x.hi : Rational(-x.lo);
   const Scientific a = scientific(small, digits, Round::down);
@@ -124,9 +126,10 @@ std::string text(const Enclosure& x, unsigned digits) {
     return "[" + decimal(x.lo, shown, Round::down) + ", " + decimal(x.hi, shown, Round::up) + "]";
   const std::string low = a.digits.str();
   const std::string high = b.digits.str();
-  const auto common =
-      static_cast<std::size_t>(std::mismatch(low.begin(), low.end(), high.begin()).first - low.begin());
-  if (common < 2) return "[" + decimal(x.lo, shown, Round::down) + ", " + decimal(x.hi, shown, Round::up) + "]";
+  const auto common = static_cast<std::size_t>(
+      std::mismatch(low.begin(), low.end(), high.begin()).first - low.begin());
+  if (common < 2)
+    return "[" + decimal(x.lo, shown, Round::down) + ", " + decimal(x.hi, shown, Round::up) + "]";
   if (common == low.size()) return sign_text + plain_or_scientific(low, a.exponent);
   const auto tail = std::min<std::size_t>(2, low.size() - common);
   std::string sure = plain_or_scientific(low.substr(0, common), a.exponent);
@@ -145,7 +148,8 @@ std::string text(const Enclosure& x, unsigned digits) {
     Integer raised = Integer(high_tail) + 1;
     std::string r = raised.str();
     if (r.size() > tail)
-      return "[" + decimal(x.lo, digits, Round::down) + ", " + decimal(x.hi, digits, Round::up) + "]";
+      return "[" + decimal(x.lo, digits, Round::down) + ", " + decimal(x.hi, digits, Round::up) +
+             "]";
     high_tail = std::string(tail - r.size(), '0') + r;
   }
   return sign_text + sure + "[" + low_tail + "," + high_tail + "]" + exponent;

@@ -28,8 +28,8 @@ struct Enclosure {
 [[nodiscard]] std::optional<int> sign(const Enclosure& x);
 
 namespace detail {
-/// x as a rational, rounded up or down where its exponent is so small that no rational should carry it.
-/// Throws Error(undecided) where x is not finite or its exponent too large.
+/// x as a rational, rounded up or down where its exponent is so small that no rational should carry
+/// it. Throws Error(undecided) where x is not finite or its exponent too large.
 [[nodiscard]] Rational bound(mpfr_srcptr x, bool upper);
 }  // namespace detail
 
@@ -47,8 +47,8 @@ enum class Round { down, up, nearest };
 /// [-5, 21), else d.ddde-N. Trailing zeros are dropped. Exact.
 [[nodiscard]] std::string decimal(const Rational& x, unsigned digits, Round round);
 
-/// The digits that are sure, then a bracket with the two continuations: 0.30329[31, 34]; an exact value
-/// prints plainly.
+/// The digits that are sure, then a bracket with the two continuations: 0.30329[31, 34]; an exact
+/// value prints plainly.
 [[nodiscard]] std::string text(const Enclosure& x, unsigned digits = 12);
 
 }  // namespace ropewalk::theory

@@ -64,8 +64,7 @@ Formula operator*(const Formula& x, const Formula& y) {
 
 Formula operator/(const Formula& x, const Formula& y) {
   const auto b = y.rational();
-  if (y.turns() == Rational(0))
-    throw Error(ErrorCode::bad_value, "division by zero in a formula");
+  if (y.turns() == Rational(0)) throw Error(ErrorCode::bad_value, "division by zero in a formula");
   if (const auto a = x.rational()) {
     if (b) return {Rational(*a / *b)};
     if (*a == 0) return {0};
@@ -90,7 +89,8 @@ Formula pow(const Formula& x, const Rational& e) {
     if (whole) {
       const auto width = std::max(msb(Integer(abs(numerator(*r)))), msb(denominator(*r)));
       if (abs(e) > longest_exponent || abs(e) * Rational(width) > widest_power)
-        throw Error(ErrorCode::too_large, "a power of exponent " + e.str() + " is beyond 5000 digits");
+        throw Error(ErrorCode::too_large,
+                    "a power of exponent " + e.str() + " is beyond 5000 digits");
       return {detail::integer_power<Rational>(*r, Integer(numerator(e)))};
     }
   }
@@ -247,8 +247,7 @@ Integer floor(const Formula& x) {
     if (low == floor(e.hi)) return low;
     return std::nullopt;
   });
-  if (!result)
-    throw Error(ErrorCode::undecided, x.text() + " cannot be told from an integer");
+  if (!result) throw Error(ErrorCode::undecided, x.text() + " cannot be told from an integer");
   return *result;
 }
 
@@ -256,8 +255,7 @@ Integer ceil(const Formula& x) { return -floor(-x); }
 
 Enclosure enclose(const Formula& x, unsigned digits) {
   if (const auto r = x.rational()) return Enclosure(*r);
-  const Rational wanted =
-      Rational(1) / Rational(boost::multiprecision::pow(Integer(10), digits));
+  const Rational wanted = Rational(1) / Rational(boost::multiprecision::pow(Integer(10), digits));
   const auto result = at_rising_precision(
       [&]<class I>() -> std::optional<Enclosure> {
         const I value = x.as<I>();

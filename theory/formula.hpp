@@ -2,10 +2,10 @@
 /// \file
 /// Formula: a real number kept as the expression that defines it.
 ///
-/// A rotary frequency such as 10000^(-2/64)/8 is not a double; rounding it once and multiplying by a lag
-/// of a million loses every digit. A Formula keeps the expression and can be evaluated in any scalar at
-/// any precision, printed, compared with certainty, and asked the question on which the whole theory of
-/// one-plane heads turns: is the angle a rational number of turns?
+/// A rotary frequency such as 10000^(-2/64)/8 is not a double; rounding it once and multiplying by
+/// a lag of a million loses every digit. A Formula keeps the expression and can be evaluated in any
+/// scalar at any precision, printed, compared with certainty, and asked the question on which the
+/// whole theory of one-plane heads turns: is the angle a rational number of turns?
 ///
 ///   Formula theta = Formula::parse("10000^(-2/64)/8");
 ///   theta.as<double>();                 // 0.0937...
@@ -17,7 +17,8 @@
 ///   term   := factor (('*'|'/') factor)*
 ///   factor := ['-'] power          power := atom ['^' factor]     (the exponent must be rational)
 ///   atom   := NUMBER | 'pi' | ('acos'|'log'|'sqrt') '(' sum ')' | '(' sum ')'
-/// NUMBER is an unsigned decimal, taken exactly: 0.1 is one tenth. No spaces are needed, any are skipped.
+/// NUMBER is an unsigned decimal, taken exactly: 0.1 is one tenth. No spaces are needed, any are
+/// skipped.
 
 #include <compare>
 #include <memory>
@@ -36,7 +37,7 @@ class Formula {
   enum class Op { number, pi, add, multiply, divide, power, acos, log };
 
   Formula() : Formula(Rational(0)) {}
-  Formula(const Rational& value);                      // NOLINT(google-explicit-constructor)
+  Formula(const Rational& value);  // NOLINT(google-explicit-constructor)
   Formula(std::integral auto value) : Formula(Rational(value)) {}  // NOLINT
   static Formula pi();
   /// Throws Error(parse) naming the position; Error(bad_value) for 1/0, log of a number <= 0, acos
@@ -54,8 +55,8 @@ class Formula {
   friend Formula log(const Formula& x);
   friend Formula acos(const Formula& x);
 
-  /// The value in scalar S. Guarantee: that of S. Throws Error(not_exact) for S = Rational where the
-  /// value is not known to be rational. Cost: one operation per node.
+  /// The value in scalar S. Guarantee: that of S. Throws Error(not_exact) for S = Rational where
+  /// the value is not known to be rational. Cost: one operation per node.
   template <class S>
   [[nodiscard]] S as() const;
 
@@ -85,15 +86,16 @@ class Formula {
   std::shared_ptr<const Node> node_;
 };
 
-/// The certain order of two formulas: exact where both are rational or both rational multiples of pi,
-/// otherwise by intervals at rising precision. Nothing where 2560 digits do not separate them.
+/// The certain order of two formulas: exact where both are rational or both rational multiples of
+/// pi, otherwise by intervals at rising precision. Nothing where 2560 digits do not separate them.
 [[nodiscard]] std::optional<std::strong_ordering> compare(const Formula& x, const Formula& y);
 /// -1, 0, +1 likewise.
 [[nodiscard]] std::optional<int> sign(const Formula& x);
 /// Largest integer <= x. Throws Error(undecided) where x cannot be told from an integer.
 [[nodiscard]] Integer floor(const Formula& x);
 [[nodiscard]] Integer ceil(const Formula& x);
-/// Enclosure with relative width below 10^-digits (or exact). Throws Error(undecided) past the ladder.
+/// Enclosure with relative width below 10^-digits (or exact). Throws Error(undecided) past the
+/// ladder.
 [[nodiscard]] Enclosure enclose(const Formula& x, unsigned digits);
 /// x / 2 pi in scalar S; exact where the turns are rational.
 template <class S>

@@ -5,9 +5,10 @@
 ///   Interleaved: (2f, 2f+1)   GPT-J, RoFormer, Meta's Llama files, GGUF llama
 ///   HalfSplit:   (f, f + D)   GPT-NeoX, Hugging Face Llama, Qwen, Gemma, Mistral
 ///
-/// Neither is a bug: they are conjugate by one row permutation of W_Q and W_K. A layout is a *type* here, so
-/// that weights of one and a rotation of the other do not meet by accident. Applying the permutation to rows
-/// of W_Q and W_K leaves every logit exactly as it was, since a scalar product does not care for order.
+/// Neither is a bug: they are conjugate by one row permutation of W_Q and W_K. A layout is a *type*
+/// here, so that weights of one and a rotation of the other do not meet by accident. Applying the
+/// permutation to rows of W_Q and W_K leaves every logit exactly as it was, since a scalar product
+/// does not care for order.
 
 #include <Eigen/Core>
 
@@ -29,7 +30,8 @@ struct HalfSplit {
 template <class L>
 concept PairingLayout = std::same_as<L, Interleaved> || std::same_as<L, HalfSplit>;
 
-/// A query, a key (or a matrix whose columns are queries or keys) of 2D rows, tagged with its layout.
+/// A query, a key (or a matrix whose columns are queries or keys) of 2D rows, tagged with its
+/// layout.
 template <class S, PairingLayout L>
 struct Paired {
   using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
@@ -60,7 +62,8 @@ template <PairingLayout To, class S, PairingLayout From>
   return result;
 }
 
-/// The row of layout `From` that row r of layout `To` takes, for D planes: new.row(r) = old.row(p[r]). Exact.
+/// The row of layout `From` that row r of layout `To` takes, for D planes: new.row(r) =
+/// old.row(p[r]). Exact.
 template <PairingLayout From, PairingLayout To>
 [[nodiscard]] std::vector<Eigen::Index> row_permutation(Eigen::Index planes) {
   std::vector<Eigen::Index> p(static_cast<std::size_t>(2 * planes));
@@ -73,8 +76,8 @@ template <PairingLayout From, PairingLayout To>
 
 /// The logit of query column q and key column k at lag t >= 0 (no 1/sqrt(d)):
 ///   L(t) = sum_f <rotation(theta_f, t) q_f, k_f>,
-/// the rotation acting on the query (P1's convention). `frequencies` in radians per token, one per plane
-/// (Error(bad_value) otherwise). Guarantee: that of S. Cost: one rotation per plane.
+/// the rotation acting on the query (P1's convention). `frequencies` in radians per token, one per
+/// plane (Error(bad_value) otherwise). Guarantee: that of S. Cost: one rotation per plane.
 template <class S, PairingLayout L>
 [[nodiscard]] S logit(const Paired<S, L>& queries, Eigen::Index q, const Paired<S, L>& keys,
                       Eigen::Index k, const std::vector<Formula>& frequencies, const Lag& t) {

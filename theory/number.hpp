@@ -4,18 +4,17 @@
 ///
 /// Everything in `theory/` and `constructions/` is written once, over a scalar type S:
 ///
-///   S             | what a value is                       | guarantee of a computed value
-///   --------------|---------------------------------------|------------------------------
-///   double        | a binary64 number                     | Heuristic
-///   Rational      | an exact fraction (GMP)               | Exact
-///   Real<D>       | an MPFR number of D decimal digits    | Heuristic (rounded once per operation)
-///   Interval<D>   | two MPFR bounds (MPFI)                | Enclosure: contains every possible exact result
+/// - double: a binary64 number. Heuristic.
+/// - Rational: an exact fraction (GMP). Exact.
+/// - Real<D>: an MPFR number of D decimal digits, rounded once per operation. Heuristic.
+/// - Interval<D>: two MPFR bounds (MPFI). Enclosure: contains every possible exact result.
 ///
 /// An interval answers no question with `<` or `==`: those operators do not exist. Ask `sign(x)` or
-/// `compare(x, y)`, which answer only when the answer is certain, and let `at_rising_precision` repeat
-/// the question with more digits until it is.
+/// `compare(x, y)`, which answer only when the answer is certain, and let `at_rising_precision`
+/// repeat the question with more digits until it is.
 ///
-/// Precision is part of the type, so no process-wide default exists that two threads could fight over.
+/// Precision is part of the type, so no process-wide default exists that two threads could fight
+/// over.
 
 #include <boost/math/constants/constants.hpp>
 #include <boost/multiprecision/gmp.hpp>
@@ -34,8 +33,8 @@
 
 namespace ropewalk::theory {
 
-using Integer = boost::multiprecision::number<boost::multiprecision::gmp_int,
-                                              boost::multiprecision::et_off>;
+using Integer =
+    boost::multiprecision::number<boost::multiprecision::gmp_int, boost::multiprecision::et_off>;
 using Rational = boost::multiprecision::number<boost::multiprecision::gmp_rational,
                                                boost::multiprecision::et_off>;
 template <unsigned Digits>
@@ -128,8 +127,8 @@ class Interval {
     op(result.raw(), x.raw());
     return result;
   }
-  // max and min of endpoints are exact: all endpoints of one type share one precision. MPFR's max drops a
-  // NaN, which here says "no enclosure" and must stay.
+  // max and min of endpoints are exact: all endpoints of one type share one precision. MPFR's max
+  // drops a NaN, which here says "no enclosure" and must stay.
   static Interval extreme(const Interval& x, const Interval& y,
                           int (*op)(mpfr_ptr, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t)) {
     if (mpfi_nan_p(x.raw()) != 0) return x;
@@ -196,8 +195,9 @@ inline constexpr unsigned ladder[] = {40, 160, 640, 2560};
 inline constexpr unsigned most_digits = 2560;
 
 /// Calls `f.template operator()<Interval<D>>()` with D = 40, 160, 640, 2560 until the optional it
-/// returns holds a value; nothing if the last rung cannot say either. `start` skips rungs with fewer
-/// digits than that. Cost: that of f, at most four times, each rung about 6-16 times the one before.
+/// returns holds a value; nothing if the last rung cannot say either. `start` skips rungs with
+/// fewer digits than that. Cost: that of f, at most four times, each rung about 6-16 times the one
+/// before.
 template <class F>
 auto at_rising_precision(F&& f, unsigned start = 0)
     -> decltype(f.template operator()<Interval<40>>()) {
@@ -228,8 +228,8 @@ auto at_rising_precision(F&& f, unsigned start = 0)
 }  // namespace ropewalk::theory
 
 namespace Eigen {
-/// Lets Interval<D> stand as an Eigen scalar in sums and products. Algorithms that compare or pivot do
-/// not compile, on purpose.
+/// Lets Interval<D> stand as an Eigen scalar in sums and products. Algorithms that compare or pivot
+/// do not compile, on purpose.
 template <unsigned D>
 struct NumTraits<ropewalk::theory::Interval<D>> {
   using Self = ropewalk::theory::Interval<D>;
@@ -252,8 +252,9 @@ struct NumTraits<ropewalk::theory::Interval<D>> {
 };
 
 namespace internal {
-/// Eigen's matrix-vector product asks whether the imaginary part of a real factor equals 0. That part is
-/// no interval but certainly 0, so the question can be answered although intervals have no `==`.
+/// Eigen's matrix-vector product asks whether the imaginary part of a real factor equals 0. That
+/// part is no interval but certainly 0, so the question can be answered although intervals have no
+/// `==`.
 template <unsigned D>
 struct imag_retval<ropewalk::theory::Interval<D>> {
   struct type {

@@ -26,7 +26,8 @@ std::string show(const Rational& x) {
 void check(const Plain& plain) {
   if (plain.base <= 0) bad("the rotary base must be positive, got " + show(plain.base));
   if (plain.rotary_dim < 2 || plain.rotary_dim % 2 != 0)
-    bad("the rotary dimension must be even and at least 2, got " + std::to_string(plain.rotary_dim));
+    bad("the rotary dimension must be even and at least 2, got " +
+        std::to_string(plain.rotary_dim));
   if (plain.rotary_dim > most_dimensions)
     throw Error(ErrorCode::too_large,
                 "a rotary dimension of " + std::to_string(plain.rotary_dim) + " is beyond 2^16");
@@ -60,19 +61,19 @@ Formula inverse_frequency(const Plain& plain, unsigned i) {
 
 bool certainly_less(const Formula& x, const Formula& y) {
   const auto order = compare(x, y);
-  if (!order)
-    throw Error(ErrorCode::undecided, x.text() + " cannot be told from " + y.text());
+  if (!order) throw Error(ErrorCode::undecided, x.text() + " cannot be told from " + y.text());
   return *order < 0;
 }
 
-// --- float32 as PyTorch computes it on a CPU -------------------------------------------------------
-// A Python number that meets a float32 tensor is rounded to float32 first; every tensor operation
-// rounds once. 1/x and number/x are a reciprocal followed by a product.
+// --- float32 as PyTorch computes it on a CPU
+// ------------------------------------------------------- A Python number that meets a float32
+// tensor is rounded to float32 first; every tensor operation rounds once. 1/x and number/x are a
+// reciprocal followed by a product.
 
 float as_float(double x) { return static_cast<float>(x); }
 
-/// x^y rounded once to float32. The exponent is a tensor entry (a float32) or a Python number, which
-/// pow, unlike the other operations, takes as it is.
+/// x^y rounded once to float32. The exponent is a tensor entry (a float32) or a Python number,
+/// which pow, unlike the other operations, takes as it is.
 float float_power(float x, double y) {
   mpfr_t a;
   mpfr_t b;
@@ -177,8 +178,7 @@ Schedule default_schedule(const Plain& plain) {
   check(plain);
   Schedule result;
   result.scheme = "default";
-  result.description =
-      show(plain.base) + "^(-2i/" + std::to_string(plain.rotary_dim) + ")";
+  result.description = show(plain.base) + "^(-2i/" + std::to_string(plain.rotary_dim) + ")";
   for (unsigned i = 0; i < plain.rotary_dim / 2; ++i)
     result.frequencies.push_back(inverse_frequency(plain, i));
   result.float32 = default_float32(nearest_float(plain.base), plain.rotary_dim);
@@ -206,9 +206,8 @@ void check_ntk(const Plain& plain) {
 // B^(-2i/D) t^(-2i/(D-2)) for a stretch t of the base's D/(D-2)-th root.
 void stretch(Schedule& schedule, const Plain& plain, const Rational& by) {
   for (unsigned i = 1; i < plain.rotary_dim / 2; ++i)
-    schedule.frequencies[i] =
-        schedule.frequencies[i] *
-        power(by, Rational(-Integer(2 * i), Integer(plain.rotary_dim - 2)));
+    schedule.frequencies[i] = schedule.frequencies[i] *
+                              power(by, Rational(-Integer(2 * i), Integer(plain.rotary_dim - 2)));
 }
 
 }  // namespace
@@ -218,8 +217,8 @@ Schedule ntk_aware(const Plain& plain, const Rational& factor) {
   check_ntk(plain);
   check_factor(factor);
   result.scheme = "ntk";
-  result.description = "base " + show(plain.base) + " * " + show(factor) + "^(D/(D-2)), D = " +
-                       std::to_string(plain.rotary_dim);
+  result.description = "base " + show(plain.base) + " * " + show(factor) +
+                       "^(D/(D-2)), D = " + std::to_string(plain.rotary_dim);
   stretch(result, plain, factor);
   const double dim = plain.rotary_dim;
   const double base =
@@ -241,19 +240,19 @@ Schedule dynamic_ntk(const Plain& plain, const DynamicNtk& options) {
     bad("the dynamic NTK factor " + show(options.factor) + " gives no positive base at length " +
         length.str());
   result.scheme = "dynamic";
-  result.description = "base " + show(plain.base) + " * " + show(by) + "^(D/(D-2)), D = " +
-                       std::to_string(plain.rotary_dim) + ", at length " + length.str();
+  result.description = "base " + show(plain.base) + " * " + show(by) +
+                       "^(D/(D-2)), D = " + std::to_string(plain.rotary_dim) + ", at length " +
+                       length.str();
   stretch(result, plain, by);
   const double dim = plain.rotary_dim;
   const double factor = nearest_double(options.factor);
   if (longer) {
     // In a forward pass the length is an integer tensor, so all of this runs in float32.
     const float s = as_float(factor);
-    const float ratio = s * nearest_float(Rational(length)) /
-                        nearest_float(Rational(options.original_length));
+    const float ratio =
+        s * nearest_float(Rational(length)) / nearest_float(Rational(options.original_length));
     const float inner = ratio - as_float(factor - 1);
-    const float base =
-        float_power(inner, dim / (dim - 2)) * nearest_float(plain.base);
+    const float base = float_power(inner, dim / (dim - 2)) * nearest_float(plain.base);
     result.float32 = default_float32(base, plain.rotary_dim);
   } else {
     const double l0 = nearest_double(Rational(options.original_length));
@@ -320,7 +319,8 @@ Schedule yarn(const Plain& plain, const Yarn& options) {
 
   const auto correction = [&](const Rational& turns) {
     return Formula(dim) *
-           log(Formula(Rational(options.original_length)) / (Formula(Rational(2 * turns)) * Formula::pi())) /
+           log(Formula(Rational(options.original_length)) /
+               (Formula(Rational(2 * turns)) * Formula::pi())) /
            (Formula(2) * log(Formula(plain.base)));
   };
   Formula low = correction(options.beta_fast);
@@ -334,7 +334,8 @@ Schedule yarn(const Plain& plain, const Yarn& options) {
   bool empty = low.text() == high.text();
   if (!empty) {
     const auto order = compare(low, high);
-    if (!order) throw Error(ErrorCode::undecided, "the two ends of YaRN's ramp cannot be told apart");
+    if (!order)
+      throw Error(ErrorCode::undecided, "the two ends of YaRN's ramp cannot be told apart");
     empty = *order == 0;
   }
   if (empty) high = high + Formula(Rational(1, 1000));
@@ -382,7 +383,8 @@ Schedule yarn_paper(const Plain& plain, const Yarn& options) {
                         options.original_length.str();
   const Rational width = options.beta_fast - options.beta_slow;
   for (Formula& f : result.frequencies) {
-    const Formula turns = Formula(Rational(options.original_length)) * f / (Formula(2) * Formula::pi());
+    const Formula turns =
+        Formula(Rational(options.original_length)) * f / (Formula(2) * Formula::pi());
     const Formula gamma = clip((turns - Formula(options.beta_slow)) / Formula(width));
     f = blend(Formula(1) - gamma, options.factor) * f;
   }
@@ -407,13 +409,13 @@ Schedule llama3(const Plain& plain, const Llama3& options) {
                         ", high " + show(options.high_freq_factor);
   for (Formula& f : result.frequencies) {
     // L0 / wavelength, the turns within L0.
-    const Formula turns = Formula(Rational(options.original_length)) * f / (Formula(2) * Formula::pi());
+    const Formula turns =
+        Formula(Rational(options.original_length)) * f / (Formula(2) * Formula::pi());
     if (certainly_less(turns, Formula(options.low_freq_factor))) {
       f = Formula(Rational(1 / options.factor)) * f;
     } else if (certainly_less(turns, Formula(options.high_freq_factor))) {
-      const Formula smooth =
-          (turns - Formula(options.low_freq_factor)) /
-          Formula(Rational(options.high_freq_factor - options.low_freq_factor));
+      const Formula smooth = (turns - Formula(options.low_freq_factor)) /
+                             Formula(Rational(options.high_freq_factor - options.low_freq_factor));
       f = blend(Formula(1) - smooth, options.factor) * f;
     }
   }
@@ -442,8 +444,8 @@ Schedule longrope(const Plain& plain, const LongRope& options) {
   check_factor(options.factor);
   check_length(options.original_length);
   const unsigned planes = plain.rotary_dim / 2;
-  for (const auto& [name, list] :
-       {std::pair{"short_factor", &options.short_factor}, std::pair{"long_factor", &options.long_factor}}) {
+  for (const auto& [name, list] : {std::pair{"short_factor", &options.short_factor},
+                                   std::pair{"long_factor", &options.long_factor}}) {
     if (list->size() != planes)
       bad(std::string(name) + " has " + std::to_string(list->size()) + " entries for " +
           std::to_string(planes) + " planes");
@@ -472,7 +474,8 @@ Schedule longrope(const Plain& plain, const LongRope& options) {
     if (options.original_length < 2)
       bad("the attention factor of LongRoPE needs an original length of at least 2");
     result.attention_factor =
-        sqrt(Formula(1) + log(Formula(options.factor)) / log(Formula(Rational(options.original_length))));
+        sqrt(Formula(1) +
+             log(Formula(options.factor)) / log(Formula(Rational(options.original_length))));
     result.attention_factor_float32 =
         as_float(std::sqrt(1 + std::log(nearest_double(options.factor)) /
                                    std::log(nearest_double(Rational(options.original_length)))));
@@ -533,7 +536,8 @@ Schedule custom(std::vector<Formula> frequencies, Formula attention_factor) {
   if (frequencies.empty()) bad("a list of frequencies must not be empty");
   if (frequencies.size() > most_dimensions / 2)
     throw Error(ErrorCode::too_large, "a list of more than 2^15 frequencies");
-  if (sign(attention_factor) != 1) bad("attention_factor must be positive, got " + attention_factor.text());
+  if (sign(attention_factor) != 1)
+    bad("attention_factor must be positive, got " + attention_factor.text());
   Schedule result;
   result.scheme = "custom";
   result.description = "a list of " + std::to_string(frequencies.size()) + " frequencies";

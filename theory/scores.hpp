@@ -9,9 +9,8 @@
 /// positional head has equal rows (the token does not matter), a purely symbolic one equal columns
 /// (the position does not). One product of all keys at all lags serves every question below.
 ///
-///   positional defect  M(a, j) - M(j, j)   put another token at position j: 0 for a positional
-///   head symbolic defect    M(j, b) - M(j, j)   move token j to another place: 0 for a symbolic
-///   head
+///   positional defect  M(a, j) - M(j, j)  another token at position j: 0 for a positional head
+///   symbolic defect    M(j, b) - M(j, j)  token j in another place: 0 for a symbolic head
 ///
 /// Exclusion (P2 Thm 1): a head whose logits vary cannot have both defects small. The scores
 /// measure the same in attention weights: swap tokens i and j in place and look whether the pair of
@@ -83,7 +82,7 @@ template <class S>
 requires(!std::same_as<S, Rational>) [[nodiscard]] std::optional<HeadScores<S>> head_scores(
     const LogitMatrix<S>& m, const Rational& tau = Rational(1, 10000));
 
-// ---------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------
 
 namespace detail {
 inline void check_square(Eigen::Index rows, Eigen::Index cols) {

@@ -10,8 +10,9 @@
 
 namespace ropewalk::theory {
 
-/// Weights exp(beta (l_j - s)) / sum. The shift s is one exact number near the largest logit, so nothing
-/// overflows; any common shift gives the same weights, so enclosures stay valid. Shapes: n >= 1 logits
+/// Weights exp(beta (l_j - s)) / sum. The shift s is one exact number near the largest logit, so
+/// nothing overflows; any common shift gives the same weights, so enclosures stay valid. Shapes: n
+/// >= 1 logits
 /// -> n weights (Error(bad_value) for n = 0). Guarantee: that of S. Cost: n exp.
 template <class S>
 [[nodiscard]] std::vector<S> softmax(const std::vector<S>& logits, const S& beta) {

@@ -29,8 +29,8 @@ struct Run {
 /// `arguments` as typed after `ropewalk`; the working directory is the root of the sources.
 inline Run run(const std::string& arguments) {
   const std::string base = "/tmp/ropewalk-test-" + std::to_string(getpid());
-  const std::string command = "cd '" ROPEWALK_SOURCE_DIR "' && '" ROPEWALK_BINARY "' " + arguments + " >" + base +
-                              ".out 2>" + base + ".err </dev/null";
+  const std::string command = "cd '" ROPEWALK_SOURCE_DIR "' && '" ROPEWALK_BINARY "' " + arguments +
+                              " >" + base + ".out 2>" + base + ".err </dev/null";
   const int status = std::system(command.c_str());
   const auto read = [](const std::string& path) {
     std::stringstream content;

@@ -35,13 +35,16 @@ class Scratch {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
   [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name), std::ios::binary) << text;
     return path(name);
   }
   [[nodiscard]] std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
  private:
@@ -57,9 +60,7 @@ std::string slurp(const std::string& path) {
 
 Run schedule(const std::string& arguments) { return run("schedule " + arguments); }
 
-std::string example(const std::string& name) {
-  return "examples/configs/" + name + ".json";
-}
+std::string example(const std::string& name) { return "examples/configs/" + name + ".json"; }
 
 void check_refused(const Run& result, int code, const std::string& part) {
   CAPTURE(result.out, result.err, part);
@@ -74,7 +75,8 @@ TEST_CASE("cli schedule: the JSON object has the documented keys") {
   const Run result = schedule(example("deepseek-v3") + " --json");
   REQUIRE(result.code == 0);
   const Json out = Json::parse(result.out);
-  for (const char* key : {"planes", "attention_factor", "logit_scale", "layout", "rotary_dim", "sliding_window", "provenance", "warnings"})
+  for (const char* key : {"planes", "attention_factor", "logit_scale", "layout", "rotary_dim",
+                          "sliding_window", "provenance", "warnings"})
     CHECK(out.contains(key));
   REQUIRE(out["planes"].size() == 32);
   CHECK(out["planes"][0]["id"] == 1);
@@ -92,13 +94,17 @@ TEST_CASE("cli schedule: the JSON object has the documented keys") {
 }
 
 TEST_CASE("cli schedule: every printed digit is sure, at any number of digits") {
-  const Json computed = Json::parse(slurp(std::string(ROPEWALK_SOURCE_DIR) + "/tests/data/schedules-mpmath.json"));
+  const Json computed =
+      Json::parse(slurp(std::string(ROPEWALK_SOURCE_DIR) + "/tests/data/schedules-mpmath.json"));
   for (const unsigned digits : {1U, 7U, 30U, 45U}) {
-    const Run result = schedule(example("gpt-oss-20b") + " --json --digits " + std::to_string(digits));
+    const Run result =
+        schedule(example("gpt-oss-20b") + " --json --digits " + std::to_string(digits));
     REQUIRE(result.code == 0);
     const Json planes = Json::parse(result.out)["planes"];
     for (std::size_t f = 0; f < planes.size(); ++f) {
-      const Rational known = *Formula::parse(computed["cases"]["gpt-oss-20b"]["inv_freq"][f].get<std::string>()).rational();
+      const Rational known =
+          *Formula::parse(computed["cases"]["gpt-oss-20b"]["inv_freq"][f].get<std::string>())
+               .rational();
       CAPTURE(digits, f);
       CHECK(planes[f]["inv_freq"] == decimal(known, digits, Round::nearest));
     }
@@ -109,13 +115,15 @@ TEST_CASE("cli schedule: every printed digit is sure, at any number of digits") 
 }
 
 TEST_CASE("cli schedule: inv_freq_f32 reads back as the recorded buffer of transformers") {
-  const Json recorded = Json::parse(slurp(std::string(ROPEWALK_SOURCE_DIR) + "/tests/data/transformers-5.24.0.json"));
+  const Json recorded =
+      Json::parse(slurp(std::string(ROPEWALK_SOURCE_DIR) + "/tests/data/transformers-5.24.0.json"));
   const Run result = schedule(example("llama-3.1-8b") + " --json");
   REQUIRE(result.code == 0);
   const Json planes = Json::parse(result.out)["planes"];
   for (std::size_t f = 0; f < planes.size(); ++f) {
     const auto bits = recorded["cases"]["llama-3.1-8b"]["inv_freq"][f].get<std::string>();
-    const float theirs = std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(bits, nullptr, 16)));
+    const float theirs =
+        std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(bits, nullptr, 16)));
     CHECK(float32_ulps(static_cast<float>(planes[f]["inv_freq_f32"].get<double>()), theirs) <= 1);
   }
 }
@@ -123,23 +131,27 @@ TEST_CASE("cli schedule: inv_freq_f32 reads back as the recorded buffer of trans
 TEST_CASE("cli schedule: the text names the table, its sources and the warnings") {
   const Run result = schedule(example("llama-2-7b"));
   REQUIRE(result.code == 0);
-  for (const char* part : {"10000^(-2i/128)", "half-split", "absent, 10000 assumed", "inv_freq_f32", "warning: rope_theta: absent"})
+  for (const char* part : {"10000^(-2i/128)", "half-split", "absent, 10000 assumed", "inv_freq_f32",
+                           "warning: rope_theta: absent"})
     CHECK(result.out.find(part) != std::string::npos);
 }
 
 TEST_CASE("cli schedule: --diff finds what differs and nothing else") {
   const Scratch scratch;
-  const Run same = schedule(example("llama-3.1-8b") + " --diff " + example("llama-3.1-8b") + " --json");
+  const Run same =
+      schedule(example("llama-3.1-8b") + " --diff " + example("llama-3.1-8b") + " --json");
   CHECK(same.code == 0);
   CHECK(Json::parse(same.out)["diff"].empty());
 
-  const Run other = schedule(example("llama-2-7b") + " --diff " + example("mistral-7b-v0.1") + " --json");
+  const Run other =
+      schedule(example("llama-2-7b") + " --diff " + example("mistral-7b-v0.1") + " --json");
   CHECK(other.code == 0);  // one table; the window is a note
   CHECK(Json::parse(other.out)["diff"].empty());
   CHECK(Json::parse(other.out)["diff_other"]["sliding_window"]["b"] == "4096");
 
   // Base 1e6 lost: every plane but the first.
-  const std::string a = scratch.write("a.json", R"({"model_type": "llama", "head_dim": 128, "rope_theta": 1000000.0})");
+  const std::string a = scratch.write(
+      "a.json", R"({"model_type": "llama", "head_dim": 128, "rope_theta": 1000000.0})");
   const std::string b = scratch.write("b.json", R"({"model_type": "llama", "head_dim": 128})");
   const Run lost = schedule(a + " --diff " + b + " --json");
   CHECK(lost.code == 1);
@@ -149,14 +161,18 @@ TEST_CASE("cli schedule: --diff finds what differs and nothing else") {
   CHECK(diff[0]["a"] == "0.80584218776148182");
   CHECK(diff[0]["b"] == "0.86596432336006535");
   CHECK(diff[0]["relative"] == "0.0746078");
-  CHECK(std::abs(diff[0]["f32_ulps"].get<long>() - 1008683) <= 2);  // 1008683 between the exact values
+  CHECK(std::abs(diff[0]["f32_ulps"].get<long>() - 1008683) <=
+        2);  // 1008683 between the exact values
 
   // A difference in the 40th digit only is a difference; the same number spelt otherwise is none.
-  const std::string c = scratch.write("c.json", R"({"head_dim": 4, "rope_scaling": {"rope_type": "ropewalk.custom",
+  const std::string c =
+      scratch.write("c.json", R"({"head_dim": 4, "rope_scaling": {"rope_type": "ropewalk.custom",
       "frequencies": [1, "0.1"]}})");
-  const std::string d = scratch.write("d.json", R"({"head_dim": 4, "rope_scaling": {"rope_type": "ropewalk.custom",
+  const std::string d =
+      scratch.write("d.json", R"({"head_dim": 4, "rope_scaling": {"rope_type": "ropewalk.custom",
       "frequencies": [1, "0.1000000000000000000000000000000000000001"]}})");
-  const std::string e = scratch.write("e.json", R"({"head_dim": 4, "rope_scaling": {"rope_type": "ropewalk.custom",
+  const std::string e =
+      scratch.write("e.json", R"({"head_dim": 4, "rope_scaling": {"rope_type": "ropewalk.custom",
       "frequencies": [1, "1/10"]}})");
   const Run tiny = schedule(c + " --diff " + d + " --json");
   CHECK(tiny.code == 1);
@@ -165,16 +181,19 @@ TEST_CASE("cli schedule: --diff finds what differs and nothing else") {
   CHECK(schedule(c + " --diff " + e).code == 0);
 
   // Another number of planes is a difference.
-  const std::string half = scratch.write("half.json", R"({"model_type": "llama", "head_dim": 128, "partial_rotary_factor": 0.5})");
+  const std::string half = scratch.write(
+      "half.json", R"({"model_type": "llama", "head_dim": 128, "partial_rotary_factor": 0.5})");
   const Run fewer = schedule(b + " --diff " + half + " --json");
   CHECK(fewer.code == 1);
   CHECK(Json::parse(fewer.out)["diff"].back()["b"].is_null());
 
   // An attention factor that is ignored is a difference too.
-  const char* yarn = R"({"head_dim": 128, "rope_theta": 10000, "max_position_embeddings": 16384, "rope_scaling":
+  const char* yarn =
+      R"({"head_dim": 128, "rope_theta": 10000, "max_position_embeddings": 16384, "rope_scaling":
       {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 4096)";
   const std::string f = scratch.write("f.json", std::string(yarn) + "}}");
-  const std::string g = scratch.write("g.json", std::string(yarn) + ", \"attention_factor\": 1.0}}");
+  const std::string g =
+      scratch.write("g.json", std::string(yarn) + ", \"attention_factor\": 1.0}}");
   const Run ignored = schedule(f + " --diff " + g);
   CHECK(ignored.code == 1);
   CHECK(ignored.out.find("attention_factor: 1.1386294361119891 and 1") != std::string::npos);
@@ -183,13 +202,15 @@ TEST_CASE("cli schedule: --diff finds what differs and nothing else") {
 
 TEST_CASE("cli schedule: --layer and --length choose the table") {
   const auto base = [&](const std::string& arguments) {
-    return Json::parse(schedule(arguments + " --json").out)["provenance"]["base"]["value"].get<std::string>();
+    return Json::parse(schedule(arguments + " --json").out)["provenance"]["base"]["value"]
+        .get<std::string>();
   };
   CHECK(base(example("gemma-3-4b") + " --layer 0") == "10000");
   CHECK(base(example("gemma-3-4b") + " --layer 5") == "1000000");
   const Run brief = schedule(example("phi-4-mini") + " --length 4096 --json");
   const Run extended = schedule(example("phi-4-mini") + " --length 4097 --json");
-  CHECK(Json::parse(brief.out)["planes"][1]["inv_freq"] != Json::parse(extended.out)["planes"][1]["inv_freq"]);
+  CHECK(Json::parse(brief.out)["planes"][1]["inv_freq"] !=
+        Json::parse(extended.out)["planes"][1]["inv_freq"]);
 }
 
 TEST_CASE("cli schedule: --export-test writes a table whose bits, decimals and hash agree") {
@@ -201,7 +222,8 @@ TEST_CASE("cli schedule: --export-test writes a table whose bits, decimals and h
   const Json table = Json::parse(slurp(golden));
   CHECK(table["dtype"] == "float32");
   CHECK(table["transformers_followed"] == transformers_followed);
-  CHECK(table["config"]["sha256"] == "2f77658ddef9808bb6968bfa93fd0b2dea3fe7f566a9e7a423c968c8be2db784");
+  CHECK(table["config"]["sha256"] ==
+        "2f77658ddef9808bb6968bfa93fd0b2dea3fe7f566a9e7a423c968c8be2db784");
   REQUIRE(table["planes"].size() == 48);
   for (const Json& plane : table["planes"]) {
     const float x = std::bit_cast<float>(
@@ -229,7 +251,9 @@ TEST_CASE("cli schedule: bad input gives one line, its exit code and no file") {
   check_refused(schedule(good + " --bogus"), 2, "--bogus");
   check_refused(schedule(""), 2, "CONFIG");
 
-  const auto text = [&](const std::string& content) { return schedule(scratch.write("x.json", content)); };
+  const auto text = [&](const std::string& content) {
+    return schedule(scratch.write("x.json", content));
+  };
   check_refused(text(""), 2, "empty");
   check_refused(text(" \n"), 2, "empty");
   check_refused(text("{\"head_dim\": 64,"), 2, "not JSON at byte 17");
@@ -240,13 +264,17 @@ TEST_CASE("cli schedule: bad input gives one line, its exit code and no file") {
   check_refused(text(std::string(100000, '[')), 2, "nested beyond 64 levels");
   check_refused(text("{\"head_dim\": -64}"), 2, "head_dim");
   check_refused(text("{\"head_dim\": 63}"), 2, "head_dim");
-  check_refused(text("{\"head_dim\": 64, \"rope_theta\": 1e4, \"rope_parameters\": {\"rope_theta\": 1e6}}"), 2, "rope_parameters.rope_theta");
+  check_refused(
+      text("{\"head_dim\": 64, \"rope_theta\": 1e4, \"rope_parameters\": {\"rope_theta\": 1e6}}"),
+      2, "rope_parameters.rope_theta");
   check_refused(text("[]"), 2, "a config is a JSON object");
   check_refused(text("{\"head_dim\": 64}" + std::string(std::size_t{64} << 20, ' ')), 2, "64 MiB");
 
   // Nothing is written when the config is refused.
   const std::string golden = scratch.path("golden.json");
-  check_refused(schedule(scratch.write("x.json", "{\"head_dim\": 63}") + " --export-test " + golden), 2, "head_dim");
+  check_refused(
+      schedule(scratch.write("x.json", "{\"head_dim\": 63}") + " --export-test " + golden), 2,
+      "head_dim");
   CHECK_FALSE(fs::exists(golden));
 }
 
@@ -261,14 +289,18 @@ TEST_CASE("cli schedule: 64 levels of nesting are read") {
 
 TEST_CASE("cli schedule: unknown rotary keys are warnings and the exit code stays 0") {
   const Scratch scratch;
-  const Run result = schedule(scratch.write("x.json", R"({"model_type": "llama", "head_dim": 64, "rope_tehta": 500000})"));
+  const Run result = schedule(
+      scratch.write("x.json", R"({"model_type": "llama", "head_dim": 64, "rope_tehta": 500000})"));
   CHECK(result.code == 0);
-  CHECK(result.out.find("rope_tehta = 500000: not read, no effect on this table (is rope_theta meant?") != std::string::npos);
+  CHECK(result.out.find(
+            "rope_tehta = 500000: not read, no effect on this table (is rope_theta meant?") !=
+        std::string::npos);
 }
 
 TEST_CASE("cli schedule: the help has examples and exit codes") {
   const Run result = schedule("--help");
   CHECK(result.code == 0);
-  for (const char* part : {"--length", "--layer", "--digits", "--diff", "--export-test", "--json", "Exit status", "examples/configs/"})
+  for (const char* part : {"--length", "--layer", "--digits", "--diff", "--export-test", "--json",
+                           "Exit status", "examples/configs/"})
     CHECK(result.out.find(part) != std::string::npos);
 }

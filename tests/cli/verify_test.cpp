@@ -19,8 +19,8 @@ TEST_CASE("verify judges every claim as expected") {
   CHECK(j["summary"]["total"].get<int>() >= 31);
   for (const auto& claim : j["claims"]) {
     CAPTURE(claim.dump());
-    for (const char* key : {"id", "paper", "reading", "statement", "scope", "argument", "verdict", "expected", "value",
-                            "witness", "seconds"})
+    for (const char* key : {"id", "paper", "reading", "statement", "scope", "argument", "verdict",
+                            "expected", "value", "witness", "seconds"})
       CHECK(claim.contains(key));
     CHECK(claim["verdict"] == claim["expected"]);
     if (claim["verdict"] == "refuted") CHECK_FALSE(claim["witness"].is_null());
@@ -31,7 +31,8 @@ TEST_CASE("verify takes names and papers") {
   const auto two = run("verify P1.T3.2b.max R6 --json").json();
   REQUIRE(two["claims"].size() == 2);
   CHECK(two["claims"][0]["witness"]["length"] == 4);
-  for (const auto& claim : run("verify --paper P2 --json").json()["claims"]) CHECK(claim["paper"] == "P2");
+  for (const auto& claim : run("verify --paper P2 --json").json()["claims"])
+    CHECK(claim["paper"] == "P2");
   CHECK(run("verify P9.T1").complains("P9.T1"));
   CHECK(run("verify P9.T1").code == 2);
   CHECK(run("verify --paper P9").code == 2);
@@ -84,7 +85,8 @@ TEST_CASE("verify --schedule asks the questions of a model's table") {
 
 TEST_CASE("help and version") {
   CHECK(run("--version").out.starts_with("ropewalk "));
-  for (const char* command : {"", "verify", "discrepancy", "discrepancy index", "discrepancy retrieval", "schedule"}) {
+  for (const char* command :
+       {"", "verify", "discrepancy", "discrepancy index", "discrepancy retrieval", "schedule"}) {
     const Run r = run(std::string(command) + " --help");
     CHECK(r.code == 0);
     CHECK(r.out.find("Example") != std::string::npos);

@@ -1,4 +1,5 @@
-// One test per claim: the verdict, its value, and what the witness says. Names stand in papers/*/claims.toml.
+// One test per claim: the verdict, its value, and what the witness says. Names stand in
+// papers/*/claims.toml.
 
 #include "proofs_numeric/claims.hpp"
 

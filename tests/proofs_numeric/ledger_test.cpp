@@ -32,12 +32,37 @@ std::string sources_of_tests() {
 TEST_CASE("the ledger has every claim of the two papers and our own") {
   std::set<std::string> ids;
   for (const Claim& claim : ledger()) CHECK(ids.insert(claim.id).second);
-  for (const char* id :
-       {"P1.T3.1.index", "P1.T3.1.retrieval", "P1.T3.2a.max", "P1.T3.2b.max", "P1.T3.2b.min", "P1.irrational",
-        "P1.T3.2c.max", "P1.T3.2c.min", "P1.T3.2c.min.corrected", "P1.T3.2c.displayed", "P1.R3.2.letter",
-        "P1.R3.2.all", "P1.R3.1.index", "P1.R3.1.retrieval", "P1.R3.1.retrieval.anyF", "P1.LF.1", "P1.850",
-        "P2.T1", "P2.T2", "P2.T3", "P2.T4", "P2.T5", "P2.T6", "P2.C1.bounded", "P2.C1.all", "P2.T7", "R1", "R2",
-        "R6", "R6.centred", "R7"}) {
+  for (const char* id : {"P1.T3.1.index",
+                         "P1.T3.1.retrieval",
+                         "P1.T3.2a.max",
+                         "P1.T3.2b.max",
+                         "P1.T3.2b.min",
+                         "P1.irrational",
+                         "P1.T3.2c.max",
+                         "P1.T3.2c.min",
+                         "P1.T3.2c.min.corrected",
+                         "P1.T3.2c.displayed",
+                         "P1.R3.2.letter",
+                         "P1.R3.2.all",
+                         "P1.R3.1.index",
+                         "P1.R3.1.retrieval",
+                         "P1.R3.1.retrieval.anyF",
+                         "P1.LF.1",
+                         "P1.850",
+                         "P2.T1",
+                         "P2.T2",
+                         "P2.T3",
+                         "P2.T4",
+                         "P2.T5",
+                         "P2.T6",
+                         "P2.C1.bounded",
+                         "P2.C1.all",
+                         "P2.T7",
+                         "R1",
+                         "R2",
+                         "R6",
+                         "R6.centred",
+                         "R7"}) {
     CAPTURE(id);
     CHECK(ids.contains(id));
   }
@@ -50,7 +75,8 @@ TEST_CASE("every claim names a judge, a test case that exists, and an argument t
     CHECK(tests.find("TEST_CASE(\"" + claim.test + "\"") != std::string::npos);
     const auto hash = claim.argument.find('#');
     REQUIRE(hash != std::string::npos);
-    const std::string page = read(std::string(ROPEWALK_SOURCE_DIR) + "/" + claim.argument.substr(0, hash));
+    const std::string page =
+        read(std::string(ROPEWALK_SOURCE_DIR) + "/" + claim.argument.substr(0, hash));
     CHECK(page.find("<a id=\"" + claim.argument.substr(hash + 1) + "\"></a>") != std::string::npos);
     CHECK_FALSE(claim.statement.empty());
     CHECK_FALSE(claim.reading.empty());

@@ -43,7 +43,8 @@ Brute brute(double theta, int letters, int n, Centre centre) {
       std::vector<double> row;
       double wrong = -9;
       for (int u = 0; u < n; ++u) {
-        row.push_back(std::cos((u == t ? 0 : k[static_cast<std::size_t>(u)]) * omega + u * theta - c));
+        row.push_back(
+            std::cos((u == t ? 0 : k[static_cast<std::size_t>(u)]) * omega + u * theta - c));
         if (u != t) wrong = std::max(wrong, row.back());
       }
       const double mu = row[static_cast<std::size_t>(t)] - wrong;
@@ -73,7 +74,8 @@ TEST_CASE("golden Retrieval margins at theta = 0.0027, 8 letters") {
 }
 
 TEST_CASE("Retrieval without drift keeps 1 - cos omega at every length") {
-  check_between(margin("0", 8, Lag("1000000000000000000000000")).margin, "0.29289321881345", "0.29289321881346");
+  check_between(margin("0", 8, Lag("1000000000000000000000000")).margin, "0.29289321881345",
+                "0.29289321881346");
   CHECK(margin("0", 3, 5).margin.exact());
   CHECK(margin("0", 3, 5).margin.lo == Rational(3, 2));
   CHECK(margin("0", 4, 5).margin.lo == 1);
@@ -102,9 +104,12 @@ TEST_CASE("Retrieval margins equal the enumeration of all inputs") {
     const auto low = retrieval_margin(Formula(theta), letters, n, centre, Reading::min);
     const auto high = retrieval_margin(Formula(theta), letters, n, centre, Reading::max);
     CAPTURE(theta.str(), letters, n, centre == Centre::centred);
-    REQUIRE(low->margin.middle().convert_to<double>() == Catch::Approx(expected.min_margin).margin(1e-12));
-    REQUIRE(high->margin.middle().convert_to<double>() == Catch::Approx(expected.max_margin).margin(1e-12));
-    REQUIRE(high->gap.middle().convert_to<double>() == Catch::Approx(expected.max_gap).margin(1e-12));
+    REQUIRE(low->margin.middle().convert_to<double>() ==
+            Catch::Approx(expected.min_margin).margin(1e-12));
+    REQUIRE(high->margin.middle().convert_to<double>() ==
+            Catch::Approx(expected.max_margin).margin(1e-12));
+    REQUIRE(high->gap.middle().convert_to<double>() ==
+            Catch::Approx(expected.max_gap).margin(1e-12));
     if (theta != 0) {
       const Lag horizon = *retrieval_horizon(Formula(theta), letters, centre);
       REQUIRE((expected.min_margin > 1e-13) == (Lag(n) <= horizon));

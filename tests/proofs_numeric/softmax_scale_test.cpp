@@ -69,13 +69,14 @@ TEST_CASE("a single key needs no scale at all") {
 }
 
 TEST_CASE("the constants c(0.1) and c(0.5) of one-plane Index") {
-  for (const auto& [eps, lo, hi] : {std::tuple{Rational(1, 10), "2.8905", "2.8906"},
-                                    {Rational(1, 2), "0.7854", "0.7855"}}) {
+  for (const auto& [eps, lo, hi] :
+       {std::tuple{Rational(1, 10), "2.8905", "2.8906"}, {Rational(1, 2), "0.7854", "0.7855"}}) {
     const unsigned n = 4000;
-    const auto beta =
-        PlaneLosses(Formula::parse("2*pi/4000"), n).smallest_scale(Rational(1 / (1 - eps)), {0, n - 1});
+    const auto beta = PlaneLosses(Formula::parse("2*pi/4000"), n)
+                          .smallest_scale(Rational(1 / (1 - eps)), {0, n - 1});
     REQUIRE(beta);
-    const Enclosure c = enclosure(I(I(beta->lo, beta->hi) * I(2) * I::pi() * I::pi() / I(n) / I(n)));
+    const Enclosure c =
+        enclosure(I(I(beta->lo, beta->hi) * I(2) * I::pi() * I::pi() / I(n) / I(n)));
     CAPTURE(text(c, 12));
     CHECK(c.lo >= *Formula::parse(lo).rational());
     CHECK(c.hi <= *Formula::parse(hi).rational());
@@ -86,8 +87,8 @@ TEST_CASE("the smallest Index scale is a bracket that decoding confirms") {
   const Formula theta = Formula::parse("acos(3/5)");
   const auto beta = smallest_index_scale(theta, 17);
   REQUIRE(beta);
-  // Worst case: every other key holds one and the same other letter. Integer to integer decodes iff the target's
-  // mass exceeds 1/2.
+  // Worst case: every other key holds one and the same other letter. Integer to integer decodes iff
+  // the target's mass exceeds 1/2.
   Rational above = 0;
   Rational below = 0;
   for (unsigned m = 1; m < 17; ++m) {

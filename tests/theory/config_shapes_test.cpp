@@ -37,19 +37,22 @@ std::string error_of(const Json& config) {
 }  // namespace
 
 TEST_CASE("config: every published key shape is read as it is meant or refused by name") {
-  const Json shapes = load(std::filesystem::path(ROPEWALK_SOURCE_DIR) / "tests/data/config_shapes.json");
+  const Json shapes =
+      load(std::filesystem::path(ROPEWALK_SOURCE_DIR) / "tests/data/config_shapes.json");
   CHECK(shapes.size() >= 92);
   for (const Json& entry : shapes) {
     CAPTURE(entry["shape"].get<std::string>());
     const Json& expected = entry["expect"];
     if (expected.contains("error")) {
-      CHECK_THAT(error_of(entry["config"]), Catch::Matchers::ContainsSubstring(expected["names"].get<std::string>()));
+      CHECK_THAT(error_of(entry["config"]),
+                 Catch::Matchers::ContainsSubstring(expected["names"].get<std::string>()));
       continue;
     }
     CHECK(error_of(entry["config"]) == "");
     const ResolvedRope rope = resolve(entry["config"]);
     CHECK(find(rope, "base").value == expected["base"].get<std::string>());
-    CHECK((find(rope, "base").source.find("assumed") != std::string::npos) == expected["assumed"].get<bool>());
+    CHECK((find(rope, "base").source.find("assumed") != std::string::npos) ==
+          expected["assumed"].get<bool>());
     CHECK(rope.schedule.scheme == expected["scheme"].get<std::string>());
     CHECK(rope.rotary_dim == expected["rotary_dim"].get<unsigned>());
     CHECK(rope.schedule.frequencies.size() == rope.rotary_dim / 2);
@@ -58,8 +61,10 @@ TEST_CASE("config: every published key shape is read as it is meant or refused b
 }
 
 TEST_CASE("config: a wrong value in any place gives a table or one of our errors, never worse") {
-  const Json shapes = load(std::filesystem::path(ROPEWALK_SOURCE_DIR) / "tests/data/config_shapes.json");
-  const Json values = Json::parse(R"([null, true, -1, 0, 3, 0.3, 1e300, 1e-300, 18446744073709551615, "x", [], [1, "x"], {}, {"a.b": {"c": 1}}])");
+  const Json shapes =
+      load(std::filesystem::path(ROPEWALK_SOURCE_DIR) / "tests/data/config_shapes.json");
+  const Json values = Json::parse(
+      R"([null, true, -1, 0, 3, 0.3, 1e300, 1e-300, 18446744073709551615, "x", [], [1, "x"], {}, {"a.b": {"c": 1}}])");
   std::size_t tables = 0;
   std::size_t errors = 0;
   for (const Json& entry : shapes) {
@@ -68,7 +73,8 @@ TEST_CASE("config: a wrong value in any place gives a table or one of our errors
     for (const auto& [pointer, value] : flat.items()) {
       places.push_back(pointer);
       const std::string above = pointer.substr(0, pointer.rfind('/'));
-      if (!above.empty() && (places.size() < 2 || places[places.size() - 2] != above)) places.push_back(above);
+      if (!above.empty() && (places.size() < 2 || places[places.size() - 2] != above))
+        places.push_back(above);
     }
     for (std::size_t i = 0; i < places.size(); ++i) {
       Json config = entry["config"];
@@ -76,7 +82,8 @@ TEST_CASE("config: a wrong value in any place gives a table or one of our errors
       config[Json::json_pointer(places[i])] = value;
       CAPTURE(entry["shape"].get<std::string>(), places[i], value.dump());
       try {
-        const ResolvedRope rope = resolve(config, {.length = 100000, .layer = static_cast<unsigned>(i % 4)});
+        const ResolvedRope rope =
+            resolve(config, {.length = 100000, .layer = static_cast<unsigned>(i % 4)});
         CHECK(rope.schedule.frequencies.size() == rope.schedule.float32.size());
         ++tables;
       } catch (const ropewalk::Error& e) {
@@ -91,12 +98,13 @@ TEST_CASE("config: a wrong value in any place gives a table or one of our errors
 
 TEST_CASE("config: every example config resolves without a warning about unread keys") {
   unsigned seen = 0;
-  for (const auto& file :
-       std::filesystem::directory_iterator(std::filesystem::path(ROPEWALK_SOURCE_DIR) / "examples/configs")) {
+  for (const auto& file : std::filesystem::directory_iterator(
+           std::filesystem::path(ROPEWALK_SOURCE_DIR) / "examples/configs")) {
     CAPTURE(file.path().string());
     const ResolvedRope rope = resolve(load(file.path()));
     CHECK(rope.layout != Pairing::unknown);
-    for (const std::string& warning : rope.warnings) CHECK(warning.find("not read") == std::string::npos);
+    for (const std::string& warning : rope.warnings)
+      CHECK(warning.find("not read") == std::string::npos);
     ++seen;
   }
   CHECK(seen == 11);
@@ -140,7 +148,8 @@ TEST_CASE("config: real files give the tables their models have") {
     double logit_scale;
   };
   const Known known[] = {
-      {"glm-4-9b-chat.chatglm.json", "5000000", 64, Pairing::interleaved, "default", 0.08838834764831845},
+      {"glm-4-9b-chat.chatglm.json", "5000000", 64, Pairing::interleaved, "default",
+       0.08838834764831845},
       {"glm-4-9b-hf.json", "10000", 64, Pairing::interleaved, "default", 0.08838834764831845},
       {"Kimi-K2-Instruct.json", "50000", 64, Pairing::interleaved, "yarn", 0.13086073},
       {"MiniMax-M2.5.json", "5000000", 64, Pairing::half_split, "default", 0.08838834764831845},
@@ -148,9 +157,12 @@ TEST_CASE("config: real files give the tables their models have") {
       {"falcon-7b.json", "10000", 64, Pairing::half_split, "default", 0.125},
       {"gemma-4-26B-A4B.json", "1000000", 512, Pairing::half_split, "proportional", 1},
       {"gemma-3-4b-it.json", "1000000", 256, Pairing::half_split, "linear", 0.0625},
-      {"Ministral-3-3B-2512.json", "1000000", 128, Pairing::half_split, "yarn", 0.08838834764831845},
-      {"Llama-4-Scout-17B-16E-Instruct.json", "500000", 128, Pairing::interleaved, "llama3", 0.08838834764831845},
-      {"c4ai-command-a-03-2025.json", "50000", 128, Pairing::interleaved, "default", 0.08838834764831845},
+      {"Ministral-3-3B-2512.json", "1000000", 128, Pairing::half_split, "yarn",
+       0.08838834764831845},
+      {"Llama-4-Scout-17B-16E-Instruct.json", "500000", 128, Pairing::interleaved, "llama3",
+       0.08838834764831845},
+      {"c4ai-command-a-03-2025.json", "50000", 128, Pairing::interleaved, "default",
+       0.08838834764831845},
       {"stablelm-2-1_6b.json", "10000", 16, Pairing::half_split, "default", 0.125},
       {"SmolLM2-135M.json", "100000", 64, Pairing::half_split, "default", 0.125},
       {"Qwen2.5-7B-Instruct.yarn.json", "1000000", 128, Pairing::half_split, "yarn", 0.11459345924},

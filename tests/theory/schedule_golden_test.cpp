@@ -1,6 +1,6 @@
 // Every example config and one config per scheme, against values that ropewalk did not compute:
-// mpmath at 50 digits (tests/interop/compute_schedules.py) and the buffers of Hugging Face transformers
-// (tests/interop/record_transformers.py).
+// mpmath at 50 digits (tests/interop/compute_schedules.py) and the buffers of Hugging Face
+// transformers (tests/interop/record_transformers.py).
 
 #include <bit>
 #include <fstream>
@@ -25,11 +25,14 @@ ResolvedRope resolve_case(const Json& entry) {
   ResolveOptions options;
   if (entry.contains("length")) options.length = Integer(entry["length"].get<long>());
   if (entry.contains("layer")) options.layer = entry["layer"].get<unsigned>();
-  return resolve(config.is_string() ? load("/examples/configs/" + config.get<std::string>()) : config, options);
+  return resolve(
+      config.is_string() ? load("/examples/configs/" + config.get<std::string>()) : config,
+      options);
 }
 
 float float_of_bits(const Json& text) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(text.get<std::string>(), nullptr, 16)));
+  return std::bit_cast<float>(
+      static_cast<std::uint32_t>(std::stoul(text.get<std::string>(), nullptr, 16)));
 }
 
 // The reference has 50 digits: the true value is within half a unit of the 50th.
@@ -68,7 +71,8 @@ void check_against_transformers(const std::string& path, std::size_t least) {
       CAPTURE(f, rope.schedule.float32[f], float_of_bits(theirs["inv_freq"][f]));
       CHECK(float32_ulps(rope.schedule.float32[f], float_of_bits(theirs["inv_freq"][f])) <= 1);
     }
-    CHECK(float32_ulps(rope.schedule.attention_factor_float32, float_of_bits(theirs["attention_factor"])) <= 1);
+    CHECK(float32_ulps(rope.schedule.attention_factor_float32,
+                       float_of_bits(theirs["attention_factor"])) <= 1);
   }
   CHECK(seen >= least);
 }
@@ -126,7 +130,8 @@ TEST_CASE("schedule: a float32 table is not a rounding of the exact one") {
   for (const Json& entry : load("/tests/data/schedule_cases.json")) {
     const ResolvedRope rope = resolve_case(entry);
     for (std::size_t f = 0; f < rope.schedule.float32.size(); ++f) {
-      const auto ulps = float32_ulps(rope.schedule.float32[f], nearest_float(rope.schedule.frequencies[f]));
+      const auto ulps =
+          float32_ulps(rope.schedule.float32[f], nearest_float(rope.schedule.frequencies[f]));
       CAPTURE(entry["name"].get<std::string>(), f);
       CHECK(ulps <= 64);
       if (ulps != 0) ++apart;

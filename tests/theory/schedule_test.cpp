@@ -83,7 +83,8 @@ TEST_CASE("schedule: YaRN leaves fast planes alone and divides slow ones") {
 
 TEST_CASE("schedule: YaRN with equal ends widens the ramp by a thousandth") {
   // beta_fast = beta_slow = 1 and not truncated: both ends are one number.
-  const Schedule s = yarn({10000, 64}, {.factor = 4, .original_length = 4096, .beta_fast = 1, .truncate = false});
+  const Schedule s =
+      yarn({10000, 64}, {.factor = 4, .original_length = 4096, .beta_fast = 1, .truncate = false});
   const Schedule plain = default_schedule({10000, 64});
   CHECK(text_at(s, 22) == text_at(plain, 22));
   CHECK(text_at(s, 23) == (Formula(Rational(1, 4)) * plain.frequencies[23]).text());
@@ -95,11 +96,12 @@ TEST_CASE("schedule: the attention factor of YaRN") {
   options.mscale_all_dim = 1;
   CHECK(yarn({10000, 64}, options).attention_factor.rational() == Rational(1));
   options.mscale_all_dim = Rational(0);  // counts as absent
-  CHECK(yarn({10000, 64}, options).attention_factor.as<double>() == Catch::Approx(1.368887945411394));
+  CHECK(yarn({10000, 64}, options).attention_factor.as<double>() ==
+        Catch::Approx(1.368887945411394));
   options.attention_factor = Rational(5, 4);  // wins
   CHECK(yarn({10000, 64}, options).attention_factor.rational() == Rational(5, 4));
-  CHECK(yarn({10000, 64}, {.factor = Rational(1, 2), .original_length = 4096}).attention_factor.rational() ==
-        Rational(1));
+  CHECK(yarn({10000, 64}, {.factor = Rational(1, 2), .original_length = 4096})
+            .attention_factor.rational() == Rational(1));
 }
 
 TEST_CASE("schedule: the two forms of YaRN differ inside the ramp and agree outside") {
@@ -186,8 +188,12 @@ TEST_CASE("schedule: values outside their domain are refused") {
   CHECK(code_of([] { (void)linear({10000, 64}, 0); }) == ErrorCode::bad_value);
   CHECK(code_of([] { (void)ntk_aware({10000, 2}, 2); }) == ErrorCode::bad_value);
   CHECK(code_of([] { (void)dynamic_ntk({10000, 64}, {2, 0, 1}); }) == ErrorCode::bad_value);
-  CHECK(code_of([] { (void)yarn({1, 64}, {.factor = 2, .original_length = 4096}); }) == ErrorCode::bad_value);
-  CHECK(code_of([] { (void)yarn({10000, 64}, {.factor = 2, .original_length = 0}); }) == ErrorCode::bad_value);
+  CHECK(code_of([] {
+          (void)yarn({1, 64}, {.factor = 2, .original_length = 4096});
+        }) == ErrorCode::bad_value);
+  CHECK(code_of([] {
+          (void)yarn({10000, 64}, {.factor = 2, .original_length = 0});
+        }) == ErrorCode::bad_value);
   CHECK(code_of([] { (void)llama3({10000, 64}, {8, 4, 1, 8192}); }) == ErrorCode::bad_value);
   CHECK(code_of([] { (void)resonance(custom({Formula(20)})); }) == ErrorCode::bad_value);
 }
@@ -198,8 +204,10 @@ TEST_CASE("schedule: numbers are the decimals they are written as") {
   CHECK(shortest_decimal(1e22) == Rational(boost::multiprecision::pow(Integer(10), 22)));
   CHECK(shortest_decimal(5e-324) > 0);
   CHECK(shortest_decimal(0.0) == 0);
-  CHECK(code_of([] { (void)shortest_decimal(std::numeric_limits<double>::quiet_NaN()); }) == ErrorCode::bad_value);
-  CHECK(code_of([] { (void)shortest_decimal(std::numeric_limits<double>::infinity()); }) == ErrorCode::bad_value);
+  CHECK(code_of([] { (void)shortest_decimal(std::numeric_limits<double>::quiet_NaN()); }) ==
+        ErrorCode::bad_value);
+  CHECK(code_of([] { (void)shortest_decimal(std::numeric_limits<double>::infinity()); }) ==
+        ErrorCode::bad_value);
 }
 
 TEST_CASE("schedule: rounding to double and float is to nearest") {
