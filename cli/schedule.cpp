@@ -25,7 +25,6 @@ using theory::Integer;
 using theory::Rational;
 using theory::ResolvedRope;
 using theory::Round;
-using theory::Schedule;
 
 struct Arguments {
   Common common;

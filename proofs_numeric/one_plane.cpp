@@ -4,9 +4,6 @@
 
 namespace ropewalk::proofs_numeric {
 
-using theory::Interval;
-using theory::Scalar;
-
 namespace {
 
 // The largest convergent denominator <= reach of every number in [lo, hi], 0 < lo <= hi <= 1/2;
@@ -128,7 +125,7 @@ std::optional<Lag> index_horizon(const Formula& theta, const Reading* reading, c
   return *reading == Reading::max ? Lag(2 * q - 1) : Lag(q);
 }
 
-LeastResidue least_residue(Integer a, Integer b, const Integer& m, const Integer& last) {
+LeastResidue least_residue(Integer a, const Integer& b, const Integer& m, const Integer& last) {
   const auto residue = [&m](const Integer& x) {
     Integer r = x % m;
     if (r < 0) r += m;

@@ -64,7 +64,7 @@ struct LeastResidue {
 /// Domain: m >= 1, last >= 0; a and b any integers. Guarantee: Exact. Cost: O(log m) steps, by the
 /// staircase of one-sided best approximations of a/m (each record of a rotation is reached from the
 /// one before by an intermediate convergent).
-[[nodiscard]] LeastResidue least_residue(Integer a, Integer b, const Integer& m,
+[[nodiscard]] LeastResidue least_residue(Integer a, const Integer& b, const Integer& m,
                                          const Integer& last);
 
 /// The rational of smallest denominator (then numerator) strictly between lo and hi, lo < hi.

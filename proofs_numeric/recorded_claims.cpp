@@ -2,6 +2,8 @@
 
 #include <toml++/toml.h>
 
+#include <cmath>
+
 #include "papers/texts.hpp"
 #include "proofs_numeric/claims.hpp"
 #include "theory/error.hpp"
@@ -22,7 +24,7 @@ Judgement letter_accuracy_to_850() {
       const double accuracy = letter[i].value<double>().value_or(1.0);
       if (tokens > 850 || accuracy > 0.9) continue;
       // A plotted value has three decimals: take them, not the binary neighbour.
-      const auto thousandths = static_cast<long>(accuracy * 1000 + 0.5);
+      const auto thousandths = std::lround(accuracy * 1000);
       value = theory::Enclosure(theory::Rational(thousandths, 1000));
       below = {{"added", tokens},
                {"accuracy", theory::decimal(value->lo, 6, theory::Round::nearest)}};

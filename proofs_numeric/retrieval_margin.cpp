@@ -5,8 +5,6 @@
 
 namespace ropewalk::proofs_numeric {
 
-using theory::Interval;
-
 namespace {
 
 // theta mod 2 pi, mirrored into [0, pi]: every margin is even in theta, and a rotation knows theta

@@ -465,7 +465,7 @@ class Reader {
     };
     if (const Json* pattern = section_.find("sliding_window_pattern");
         pattern != nullptr && pattern->is_string()) {
-      const string letters = pattern->get<string>();  // EXAONE 4: "LLLG"
+      const auto letters = pattern->get<string>();  // EXAONE 4: "LLLG"
       if (letters.empty() || letters.find_first_not_of("LG") != string::npos)
         bad(section_.path("sliding_window_pattern"),
             "letters L and G are wanted, not " + brief(*pattern));
@@ -533,7 +533,7 @@ class Reader {
         none.push_back(*options_.layer);
     }
     // Cohere 2 and EXAONE 4 rotate only in their sliding layers.
-    if (type_in({"cohere2", "exaone4"}) && kind_source_ != "" &&
+    if (type_in({"cohere2", "exaone4"}) && !kind_source_.empty() &&
         section_.find("sliding_window") != nullptr) {
       if (options_.layer && kind_ == full)
         unsupported("layer " + std::to_string(*options_.layer),
