@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
       "  ropewalk schedule examples/configs/llama-3.1-8b.json");
   ropewalk::cli::add_verify(root, exit_code);
   ropewalk::cli::add_discrepancy(root, exit_code);
+  ropewalk::cli::add_extremum(root, exit_code);
   ropewalk::cli::add_schedule(root, exit_code);
   try {
     root.parse(argc, argv);

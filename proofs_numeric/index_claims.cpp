@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "constructions/index.hpp"
+#include "constructions/readings.hpp"
 #include "proofs_numeric/claims.hpp"
 #include "proofs_numeric/one_plane.hpp"
 #include "proofs_numeric/softmax_scale.hpp"
@@ -76,20 +77,16 @@ Judgement index_feasible() {
   const auto head = constructions::index_head<Rational>(theta, alphabet);
   const auto table = constructions::rotations<Rational>(head.frequencies, 5);
   unsigned inputs = 0;
-  for (unsigned n = 1; n <= 5; ++n) {
-    constructions::Sequence tokens(n, 0);
-    for (;;) {
-      if (constructions::is_index_input(alphabet, tokens)) {
-        ++inputs;
-        const auto wanted = constructions::index_function(alphabet, tokens);
-        const auto got = constructions::decode(head, tokens, constructions::Hard{}, table);
-        for (unsigned i = 0; i < n; ++i) holds = holds && got[i] && *got[i] == wanted[i];
-      }
-      unsigned i = 0;
-      while (i < n && ++tokens[i] == alphabet.size()) tokens[i++] = 0;
-      if (i == n) break;
-    }
-  }
+  for (unsigned n = 1; n <= 5; ++n)
+    constructions::every_sequence(
+        alphabet.size(), n,
+        [&](const auto& prefix) { return constructions::is_index_input(alphabet, prefix); },
+        [&](const auto& tokens) {
+          ++inputs;
+          const auto wanted = constructions::index_function(alphabet, tokens);
+          const auto got = constructions::decode(head, tokens, constructions::Hard{}, table);
+          for (unsigned i = 0; i < n; ++i) holds = holds && got[i] && *got[i] == wanted[i];
+        });
   const auto beta = smallest_index_scale(theta, longest);
   holds = holds && beta.has_value();
   Witness w;

@@ -173,6 +173,18 @@ LeastResidue least_residue(Integer a, const Integer& b, const Integer& m, const 
   }
 }
 
+std::optional<NearestReturn> nearest_return(const Integer& step, const Integer& offset,
+                                            const Integer& modulus, const Lag& first,
+                                            const Lag& last) {
+  if (first > last) return std::nullopt;
+  const Integer start = offset + step * first;
+  const LeastResidue above = least_residue(step, start, modulus, last - first);
+  const LeastResidue below = least_residue(Integer(-step), Integer(-start), modulus, last - first);
+  const bool down = below.value < above.value || (below.value == above.value && below.t < above.t);
+  return down ? NearestReturn{first + below.t, below.value}
+              : NearestReturn{first + above.t, above.value};
+}
+
 Rational simplest_between(const Rational& lo, const Rational& hi) {
   if (lo >= hi) throw Error(ErrorCode::bad_value, "no rational between equal bounds");
   if (lo < 0 && hi > 0) return 0;

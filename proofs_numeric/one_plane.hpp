@@ -67,6 +67,19 @@ struct LeastResidue {
 [[nodiscard]] LeastResidue least_residue(Integer a, const Integer& b, const Integer& m,
                                          const Integer& last);
 
+/// The lag in [first, last] that brings step * t + offset, modulo `modulus`, nearest to 0 (the
+/// smallest such lag of each side, the lower side on a tie), and that distance; nothing for an
+/// empty range. A circle of `modulus` equal steps.
+struct NearestReturn {
+  Lag lag;
+  Integer distance;
+};
+/// Guarantee: Exact. Cost: two least residues.
+[[nodiscard]] std::optional<NearestReturn> nearest_return(const Integer& step,
+                                                          const Integer& offset,
+                                                          const Integer& modulus, const Lag& first,
+                                                          const Lag& last);
+
 /// The rational of smallest denominator (then numerator) strictly between lo and hi, lo < hi.
 /// Exact; Stern-Brocot.
 [[nodiscard]] Rational simplest_between(const Rational& lo, const Rational& hi);

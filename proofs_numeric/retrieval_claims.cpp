@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "constructions/readings.hpp"
 #include "constructions/retrieval.hpp"
 #include "proofs_numeric/claims.hpp"
 #include "proofs_numeric/retrieval_margin.hpp"
@@ -309,35 +310,32 @@ Judgement zero_angle_margin_all() {
   const constructions::RetrievalAlphabet alphabet{2, 2};
   const auto head = constructions::retrieval_head<Rational>(Formula(0), alphabet);
   for (unsigned n = 1; n <= 3; ++n) {
-    constructions::Sequence tokens(n, 0);
-    for (;;) {
-      if (constructions::is_proper(alphabet, tokens)) {
-        const auto wanted = constructions::retrieval_function(alphabet, tokens);
-        const auto correct = constructions::retrieval_correct_keys(alphabet, tokens, n - 1);
-        const auto row = constructions::logits(head, tokens, n - 1);
-        const auto margin = theory::margin(std::span<const Rational>(row), correct);
-        if (wanted[n - 1] && margin && *margin == 0) {
-          Witness w;
-          w["length"] = n;
-          w["alphabet"] = 2;
-          for (const auto t : tokens) {
-            const bool letter = alphabet.is_letter_letter(t);
-            const auto right = alphabet.right(t);
-            w["input"].push_back(std::string(1, static_cast<char>('A' + alphabet.left(t))) +
-                                 (letter ? std::string(1, static_cast<char>('A' + right))
-                                         : std::to_string(right - alphabet.letters + 1)));
-          }
-          w["margin"] = "0";
-          return {Verdict::refuted,
-                  "all proper inputs over 2 letters and 2 integers in order of length, exact "
-                  "rationals; the first tie",
-                  Enclosure(*margin), w};
-        }
-      }
-      unsigned i = 0;
-      while (i < n && ++tokens[i] == alphabet.size()) tokens[i++] = 0;
-      if (i == n) break;
+    std::vector<constructions::Sequence> inputs;
+    const auto any = [](const auto&) { return true; };
+    constructions::every_sequence(alphabet.size(), n, any, [&](const auto& tokens) {
+      if (constructions::is_proper(alphabet, tokens)) inputs.push_back(tokens);
+    });
+    const auto least = constructions::over_inputs(
+        head, inputs, constructions::Quantity::margin, Reading::min, [&](const auto& tokens) {
+          return constructions::retrieval_correct_keys(alphabet, tokens, n - 1);
+        });
+    if (!least || least->value > 0) continue;
+    Witness w;
+    w["length"] = n;
+    w["alphabet"] = 2;
+    for (const auto t : least->input) {
+      const auto right = alphabet.right(t);
+      w["input"].push_back(std::string(1, static_cast<char>('A' + alphabet.left(t))) +
+                           (alphabet.is_letter_letter(t)
+                                ? std::string(1, static_cast<char>('A' + right))
+                                : std::to_string(right - alphabet.letters + 1)));
     }
+    w["margin"] = least->value.str();
+    return {
+        Verdict::refuted,
+        "all proper inputs over 2 letters and 2 integers in order of length, exact rationals: the "
+        "smallest margin at the first length where it is not positive",
+        Enclosure(least->value), w};
   }
   return {Verdict::undecided, "n <= 3: no tie found", std::nullopt, std::nullopt};
 }

@@ -53,26 +53,14 @@ Circle circle(const Rational& turns, const Integer& alphabet, const Lag& length,
   return result;
 }
 
-// The lag in [first, last] whose point step*t + offset is nearest to 0, and that distance.
-struct Nearest {
-  Lag t;
-  Integer distance;
-};
-
-std::optional<Nearest> nearest(const Circle& c, const Integer& offset, const Lag& first,
-                               const Lag& last) {
-  if (first > last) return std::nullopt;
-  const Integer start = offset + c.step * first;
-  const LeastResidue above = least_residue(c.step, start, c.modulus, last - first);
-  const LeastResidue below =
-      least_residue(Integer(-c.step), Integer(-start), c.modulus, last - first);
-  const bool down = below.value < above.value || (below.value == above.value && below.t < above.t);
-  return down ? Nearest{first + below.t, below.value} : Nearest{first + above.t, above.value};
+std::optional<NearestReturn> nearest(const Circle& c, const Integer& offset, const Lag& first,
+                                     const Lag& last) {
+  return nearest_return(c.step, offset, c.modulus, first, last);
 }
 
 // The same over [0, last] without one lag.
-std::optional<Nearest> nearest_but(const Circle& c, const Integer& offset, const Lag& last,
-                                   const Lag& left_out) {
+std::optional<NearestReturn> nearest_but(const Circle& c, const Integer& offset, const Lag& last,
+                                         const Lag& left_out) {
   const auto a = nearest(c, offset, 0, left_out - 1);
   const auto b = nearest(c, offset, left_out + 1, last);
   if (!a) return b;
@@ -81,7 +69,7 @@ std::optional<Nearest> nearest_but(const Circle& c, const Integer& offset, const
 }
 
 struct Distractor {
-  Nearest at;
+  NearestReturn at;
   Integer letter_offset;
 };
 
@@ -104,12 +92,12 @@ std::vector<RetrievalPair> least_pairs(const Circle& c, const Integer& alphabet,
   const Integer opposite = c.shift + c.half;
   const auto t = nearest(c, opposite, 0, last);
   const auto u = strongest_distractor(c, alphabet, last, nullptr);
-  if (t->t != u->at.t) return {{t->t, u->at.t, u->letter_offset}};
+  if (t->lag != u->at.lag) return {{t->lag, u->at.lag, u->letter_offset}};
   std::vector<RetrievalPair> pairs;
-  if (const auto v = strongest_distractor(c, alphabet, last, &t->t))
-    pairs.push_back({t->t, v->at.t, v->letter_offset});
-  if (const auto s = nearest_but(c, opposite, last, u->at.t))
-    pairs.push_back({s->t, u->at.t, u->letter_offset});
+  if (const auto v = strongest_distractor(c, alphabet, last, &t->lag))
+    pairs.push_back({t->lag, v->at.lag, v->letter_offset});
+  if (const auto s = nearest_but(c, opposite, last, u->at.lag))
+    pairs.push_back({s->lag, u->at.lag, u->letter_offset});
   return pairs;
 }
 

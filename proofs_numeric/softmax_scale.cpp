@@ -1,8 +1,9 @@
 #include "proofs_numeric/softmax_scale.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+
+#include "proofs_numeric/turns.hpp"
 
 namespace ropewalk::proofs_numeric {
 
@@ -12,18 +13,6 @@ namespace {
 
 constexpr double unit = 0x1p-53;
 constexpr double largest_beta = 1e15;
-
-// sin(pi d) for 0 <= d <= 1/2. y = pi d carries 2u relative (pi rounded, product rounded); y cot y
-// <= 1 passes it on. Nested Taylor r_k = 1 - z c_k r_{k+1}, c_k = 1/((2k)(2k+1)): each stage adds
-// at most 3u and passes on z c_k <= 0.42 of the last, so r_1 is off by less than 6u absolutely, and
-// r_1 >= 2/pi: 10u relative. The remainder y^23/23! is below 2^-59.
-double sin_pi(double d) {
-  const double y = d * 3.141592653589793;
-  const double z = y * y;
-  double r = 1.0;
-  for (int k = 10; k >= 1; --k) r = 1.0 - z * r / (2.0 * k * (2.0 * k + 1.0));
-  return y * r;
-}
 
 // exp(-w) for 0 <= w. k ln 2 = k hi + k lo, k hi exact for k < 2^20 (hi has 32 significant bits),
 // so the reduced argument is off by less than 2u; the polynomial adds less than 4u; |remainder|
@@ -37,26 +26,6 @@ double exp_minus(double w) {
   double p = 1.0;
   for (int i = 14; i >= 1; --i) p = 1.0 + r * p / i;
   return std::ldexp(p, -static_cast<int>(k));
-}
-
-// floor(alpha 2^128), alpha the turns of theta mod 1.
-unsigned __int128 fixed_turns(const Formula& theta) {
-  const Rational scale(Integer(1) << 128);
-  const Enclosure alpha = enclosure(theory::turns<Interval<160>>(theta));
-  const Integer fixed = theory::floor(Rational(theory::fraction(alpha.lo) * scale));
-  unsigned __int128 result = 0;
-  for (unsigned word = 0; word < 4; ++word) {
-    const auto part = static_cast<std::uint32_t>(Integer((fixed >> (32 * word)) & 0xffffffffU));
-    result |= static_cast<unsigned __int128>(part) << (32 * word);
-  }
-  return result;
-}
-
-// Distance of a fixed-point angle to the nearest whole turn, in [0, 1/2], relative error u.
-double distance(unsigned __int128 turns) {
-  const unsigned __int128 half = static_cast<unsigned __int128>(1) << 127;
-  if (turns > half) turns = -turns;
-  return std::ldexp(static_cast<double>(turns), -128);
 }
 
 Rational error_of_sum(double sum, std::size_t terms) {
@@ -84,13 +53,11 @@ PlaneLosses::PlaneLosses(const Formula& theta, std::uint32_t length) {
   if (length > (1U << 24))
     throw Error(ErrorCode::too_large,
                 "the exact softmax scale is computed for lengths up to 16777216");
-  const unsigned __int128 alpha = fixed_turns(theta);
+  const FixedTurns alpha = fixed_turns(theta);
   losses_.reserve(length);
-  unsigned __int128 phase = 0;
-  for (std::uint32_t s = 0; s < length; ++s, phase += alpha) {
-    const double half_sine = sin_pi(distance(phase));
-    losses_.push_back(2.0 * half_sine * half_sine);
-  }
+  FixedTurns phase = 0;
+  for (std::uint32_t s = 0; s < length; ++s, phase += alpha)
+    losses_.push_back(one_minus_cosine(phase));
 }
 
 Enclosure PlaneLosses::largest_sum(double beta, Offsets offsets) const {

@@ -457,7 +457,7 @@ class Reader {
   /// Layer kinds where the file has no list: from a period, or from the model's code.
   void derive_kinds() {
     const auto every = [this](const Integer& period, bool full_first, const string& source) {
-      const unsigned p = period.convert_to<unsigned>();
+      const auto p = period.convert_to<unsigned>();
       kind_rule_ = [p, full_first](unsigned layer) {
         return string((full_first ? layer % p == 0 : (layer + 1) % p == 0) ? full : sliding);
       };
@@ -1497,7 +1497,7 @@ class Reader {
       for (std::size_t f = 0; f < before.size(); ++f) {
         if (before[f].text() == after[f].text()) continue;
         ++count;
-        const double a = before[f].as<double>();
+        const auto a = before[f].as<double>();
         if (a != 0) most = std::max(most, std::abs(after[f].as<double>() / a - 1));
       }
       if (count == 0) return question + " It would change no plane)";
