@@ -7,8 +7,10 @@
 namespace ropewalk::cli {
 
 void add_verify(CLI::App& root, int& exit_code);
+void add_base(CLI::App& root, int& exit_code);
 void add_discrepancy(CLI::App& root, int& exit_code);
 void add_extremum(CLI::App& root, int& exit_code);
+void add_optimal(CLI::App& root, int& exit_code);
 void add_schedule(CLI::App& root, int& exit_code);
 
 /// `verify --schedule`: the questions of the ledger for one model's table.

@@ -182,17 +182,16 @@ int run_index(const Arguments& args) {
   return a.margin && !a.positive ? undecided : as_expected;
 }
 
-// Tokens left-right; the wanted letter is b. Other keys stand on the far side of the alphabet.
-Json retrieval_input(unsigned n, unsigned long letters, const RetrievalPair& pair) {
+// Tokens left-right, the wanted letter b, the query last. A key wants itself (letter twice), unless
+// its left letter is the query's own: one letter belongs to one token.
+Json retrieval_input(const std::vector<Integer>& letters, const Integer& alphabet) {
+  const auto left = [&](std::size_t lag) {
+    return static_cast<unsigned long>(Integer((letters[lag] + 1) % alphabet));
+  };
   Json input = Json::array();
-  const auto match = static_cast<unsigned>(pair.match);
-  const auto distractor = static_cast<unsigned>(pair.distractor);
-  for (unsigned j = 0; j < n; ++j) {
-    const unsigned lag = n - 1 - j;
-    const unsigned long steps = lag == match        ? 0
-                                : lag == distractor ? static_cast<unsigned long>(pair.letter_offset)
-                                                    : letters / 2;
-    input.push_back(letter((1 + steps) % letters) + letter(1));
+  for (std::size_t lag = letters.size(); lag-- > 0;) {
+    const unsigned long l = left(lag);
+    input.push_back(letter(l) + letter(l == left(0) ? 1 : l));
   }
   return input;
 }
@@ -209,9 +208,16 @@ int run_retrieval(const Arguments& args) {
   const Reading reading = args.reading == "max" ? Reading::max : Reading::min;
 
   Answer a;
-  const auto horizon = retrieval_horizon(theta, alphabet, centre);
+  const auto [horizon, m] = [&] {
+    try {
+      return std::pair(retrieval_horizon(theta, alphabet, centre),
+                       retrieval_margin(theta, alphabet, length, centre, reading));
+    } catch (const Error& e) {
+      throw Error(e.code(), std::string("--theta, --alphabet, --length: ") + e.what());
+    }
+  }();
   a.horizon = horizon ? horizon->str() : "unbounded";
-  if (const auto m = retrieval_margin(theta, alphabet, length, centre, reading)) {
+  if (m) {
     a.margin = m->margin;
     a.gap = m->gap;
     a.positive = positive(a.margin);
@@ -220,8 +226,9 @@ int run_retrieval(const Arguments& args) {
                  {"distractor_lag", m->pair.distractor.str()},
                  {"letter_offset", m->pair.letter_offset.str()}};
     if (length <= longest_shown_input && alphabet <= 1000)
-      a.witness["input"] = retrieval_input(static_cast<unsigned>(length),
-                                           static_cast<unsigned long>(alphabet), m->pair);
+      a.witness["input"] = retrieval_input(
+          retrieval_letters(theta, alphabet, static_cast<std::uint32_t>(length), centre, m->pair),
+          alphabet);
   }
   const std::string title =
       fmt::format("{} Retrieval head, theta = {}, {} letters, length {}, {} over inputs",
@@ -295,8 +302,9 @@ void add_discrepancy(CLI::App& root, int& exit_code) {
   retrieval.add_option("--length", retrieval_args->length, "Input length n >= 1")
       ->required()
       ->type_name("N");
-  retrieval.add_flag("--centred", retrieval_args->centred,
-                     "Queries pre-rotated by theta (n-1)/2: twice the horizon");
+  retrieval.add_flag(
+      "--centred", retrieval_args->centred,
+      "Queries pre-rotated by theta (n-1)/2, theta folded to (-pi, pi]: twice the horizon");
   retrieval
       .add_option("--reading", retrieval_args->reading,
                   "Which input of length n: the one of smallest margin (min, the default) or of "

@@ -102,7 +102,7 @@ TrigSum read_sum(const nlohmann::json& spec, LagRange& range) {
 }
 
 std::vector<Rational> read_amplitudes(const std::string& file, std::size_t planes) {
-  if (file.empty() || file == "uniform") return {planes, Rational(1, planes)};
+  if (file.empty() || file == "uniform") return std::vector<Rational>(planes, Rational(1, planes));
   const nlohmann::json list = read_json(file);
   if (!list.is_array() || list.size() != planes)
     throw Error(ErrorCode::bad_value, "--amplitudes: " + file + ": a list of " +
@@ -155,7 +155,7 @@ int run(const Arguments& args) {
     throw Error(ErrorCode::bad_value, "--reach must be at least 1, not " + range.last.str());
   TrigSum sum;
   if (has_table) {
-    const auto planes = frequencies(args.table);
+    const auto planes = frequencies(args.table, range.last);
     sum = theory::aligned_loss(read_amplitudes(args.amplitudes, planes.size()), planes);
   } else {
     try {
@@ -205,7 +205,8 @@ int run(const Arguments& args) {
     std::cout << out.dump(2) << '\n';
     return as_expected;
   }
-  std::cout << fmt::format("{} terms, lags 1..{}\n", sum.terms.size(), args.reach);
+  std::cout << fmt::format("{} term{}, lags 1..{}\n", sum.terms.size(),
+                           sum.terms.size() == 1 ? "" : "s", args.reach);
   if (low) print_row("minimum", low->extremum);
   if (high) print_row("maximum", high->extremum);
   std::cout << fmt::format("{:<9} {}: {}\n", "method", name(first.method), first.reason);
@@ -230,9 +231,10 @@ void add_extremum(CLI::App& root, int& exit_code) {
                  "phi}, ...], \"excluded\": [lags]}; numbers, or formulas as text; radians")
       ->type_name("SPEC.json");
   add_table(app, args->table);
-  app.add_option(
-         "--amplitudes", args->amplitudes,
-         "With a table: uniform (the default), or a JSON list of one amplitude >= 0 per plane")
+  app.add_option("--amplitudes", args->amplitudes,
+                 "With a table: uniform, that is 1/D for each of D planes (the default), or a JSON "
+                 "list of one "
+                 "amplitude >= 0 per plane, used as given")
       ->type_name("FILE");
   app.add_option("--reach", args->reach, "Lags 1..T; T up to 1e18, any size where one plane moves")
       ->required()
@@ -240,7 +242,9 @@ void add_extremum(CLI::App& root, int& exit_code) {
   app.add_option("--extrema", args->extrema,
                  "Which to find (default: min for a table, both for SPEC.json)")
       ->check(CLI::IsMember({"min", "max", "both"}));
-  app.add_flag("--records", args->records, "Also list every lag that sets a new record");
+  app.add_flag(
+      "--records", args->records,
+      "Also list every lag that sets a new record (of the minimum, unless only max is asked)");
   add_common(app, args->common);
   app.footer(
       "With a table the sum is the loss of an aligned Index head at relative lag t: the sum over "

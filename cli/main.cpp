@@ -1,5 +1,6 @@
 // ropewalk: parses, calls, prints. No mathematics here.
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <new>
@@ -18,13 +19,35 @@ int exit_code_of(ropewalk::ErrorCode code) {
   }
 }
 
-// Errors are one line, whatever a library put into its message.
+// Errors are one line of bounded length, whatever a library or an argument put into the message.
 int complain(std::string message, int code) {
   for (char& c : message)
     if (c == '\n' || c == '\r') c = ' ';
   while (!message.empty() && message.back() == ' ') message.pop_back();
+  if (constexpr std::size_t longest = 400; message.size() > longest) {
+    std::size_t end = longest;
+    while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0U) == 0x80U)
+      --end;  // whole letters
+    message.resize(end);
+    message += " ...";
+  }
   std::cerr << "ropewalk: " << message << '\n';
   return code;
+}
+
+bool is_command(const CLI::App& root, const std::string& word) {
+  const auto commands = root.get_subcommands({});
+  return std::any_of(commands.begin(), commands.end(),
+                     [&](const CLI::App* command) { return command->get_name() == word; });
+}
+
+// An empty argument is an error, not an absent option.
+void refuse_empty_arguments(CLI::App& app) {
+  const CLI::Validator not_empty(
+      [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }, "");
+  for (CLI::Option* option : app.get_options())
+    if (option->get_expected_max() > 0) option->check(not_empty);
+  for (CLI::App* command : app.get_subcommands({})) refuse_empty_arguments(*command);
 }
 
 }  // namespace
@@ -49,15 +72,26 @@ int main(int argc, char** argv) {
       "  ropewalk schedule examples/configs/llama-3.1-8b.json");
   ropewalk::cli::add_verify(root, exit_code);
   ropewalk::cli::add_discrepancy(root, exit_code);
+  ropewalk::cli::add_base(root, exit_code);
   ropewalk::cli::add_extremum(root, exit_code);
+  ropewalk::cli::add_optimal(root, exit_code);
   ropewalk::cli::add_schedule(root, exit_code);
+  refuse_empty_arguments(root);
   try {
+    if (const std::string first = argc > 1 ? argv[1] : ""; !first.empty() && first != "--help" &&
+                                                           first != "-h" && first != "--version" &&
+                                                           !is_command(root, first))
+      throw ropewalk::Error(ropewalk::ErrorCode::usage,
+                            "no command is called '" + first + "'; ropewalk --help lists them");
     root.parse(argc, argv);
     std::cout.flush();
     if (!std::cout)
       return complain("standard output cannot be written", ropewalk::cli::file_trouble);
   } catch (const CLI::Success& e) {  // --help, --version
-    return root.exit(e);
+    const int code = root.exit(e);
+    std::cout.flush();
+    return std::cout ? code
+                     : complain("standard output cannot be written", ropewalk::cli::file_trouble);
   } catch (const CLI::ParseError& e) {
     return complain(e.what(), ropewalk::cli::bad_input);
   } catch (const ropewalk::Error& e) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace ropewalk::cli {
 
@@ -38,7 +39,16 @@ Integer parse_integer(std::string_view flag, const std::string& text) {
 }
 
 void write_file(const std::string& path, const std::string& content) {
-  const std::string beside = path + ".part" + std::to_string(getpid());
+  // Through a link, to where it leads; never over a device, a pipe or a folder.
+  std::error_code problem;
+  const auto kind = std::filesystem::status(path, problem).type();
+  if (kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::regular)
+    throw Error(ErrorCode::file, path + ": not a regular file");
+  const auto target = kind == std::filesystem::file_type::regular
+                          ? std::filesystem::canonical(path, problem)
+                          : std::filesystem::path(path);
+  const std::string whole = problem ? path : target.string();
+  const std::string beside = whole + ".part" + std::to_string(getpid());
   std::FILE* file = std::fopen(beside.c_str(), "wb");
   const auto fail = [&](const char* what) {
     const std::string reason = std::strerror(errno);
@@ -54,7 +64,7 @@ void write_file(const std::string& path, const std::string& content) {
   const bool closed = std::fclose(file) == 0;
   file = nullptr;
   if (!closed) fail("cannot be closed");
-  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("cannot be renamed into place");
+  if (std::rename(beside.c_str(), whole.c_str()) != 0) fail("cannot be renamed into place");
 }
 
 bool draws_progress() { return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }

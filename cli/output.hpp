@@ -34,7 +34,8 @@ enum ExitCode : int {
 /// A whole number of any size, also written 1e100. Errors name the flag.
 [[nodiscard]] theory::Integer parse_integer(std::string_view flag, const std::string& text);
 
-/// Writes beside `path` and renames, so that no partial file is ever seen. Throws Error(file).
+/// Writes beside `path` and renames, so that no partial file is ever seen. A link is followed.
+/// Throws Error(file), also where the path is a device, a pipe or a folder.
 void write_file(const std::string& path, const std::string& content);
 
 /// True if stderr is a terminal and NO_COLOR is not set: progress may be drawn.

@@ -30,7 +30,7 @@ bool names_table(const TableArguments& arguments) {
   return !(arguments.config.empty() && arguments.base.empty() && arguments.planes.empty());
 }
 
-std::vector<Formula> frequencies(const TableArguments& arguments) {
+std::vector<Formula> frequencies(const TableArguments& arguments, const Integer& reach) {
   if (!arguments.config.empty()) {
     if (!arguments.base.empty() || !arguments.planes.empty())
       throw Error(ErrorCode::usage, "--schedule names the table: leave out --base and --planes");
@@ -49,6 +49,11 @@ std::vector<Formula> frequencies(const TableArguments& arguments) {
     }
     const theory::ResolvedRope rope = theory::resolve(read_json(arguments.config), options);
     for (const std::string& w : rope.warnings) std::cerr << "warning: " << w << '\n';
+    if (rope.sliding_window && reach >= *rope.sliding_window)
+      std::cerr << "warning: reach " << reach
+                << " is beyond sliding_window = " << *rope.sliding_window
+                << ": heads of this layer see lags 0.." << Integer(*rope.sliding_window - 1)
+                << " only\n";
     return rope.schedule.frequencies;
   }
   if (!arguments.layer.empty() || !arguments.length.empty())

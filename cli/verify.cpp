@@ -27,6 +27,7 @@ struct Arguments {
   std::string paper;
   std::string out;
   bool list = false;
+  bool all = false;
   bool markdown = false;
   ScheduleQuestions schedule;
 };
@@ -53,9 +54,13 @@ std::vector<Claim> selected(const Arguments& args) {
       chosen.push_back(*at);
   }
   if (!args.ids.empty()) return chosen;
+  bool known = false;
   for (Claim& c : all)
-    if (args.paper.empty() || c.paper == args.paper) chosen.push_back(std::move(c));
-  if (chosen.empty())
+    if (args.paper.empty() || c.paper == args.paper) {
+      known = true;
+      if (!c.is_long || args.all || args.list) chosen.push_back(std::move(c));
+    }
+  if (!known)
     throw Error(ErrorCode::bad_value, "--paper: no claims of a paper called '" + args.paper + "'");
   return chosen;
 }
@@ -81,9 +86,9 @@ std::string markdown_ledger() {
       "# The claims ledger\n"
       "\n"
       "Generated from `papers/*/claims.toml` by `ropewalk verify --list --markdown`. P1 is arXiv\n"
-      "2605.31558, P2 is arXiv 2511.11579, R are our own statements. *Expected* is the verdict "
-      "that\n"
-      "`ropewalk verify` must reach; the scope it covers by machine is printed with each verdict, "
+      "2605.31558, P2 is arXiv 2511.11579, P4 is arXiv 2405.14591, R are our own statements.\n"
+      "*Expected* is the verdict that `ropewalk verify` must reach; the scope it covers by machine "
+      "is printed with each verdict, "
       "and\n"
       "what lies beyond is argued at the link.\n";
   std::string paper;
@@ -97,9 +102,9 @@ std::string markdown_ledger() {
     out += fmt::format(
         "\n### {}\n\n{}\n\n- Source: {}\n- Reading: {}\n- Expected: **{}**\n- Difference from the "
         "paper: {}\n"
-        "- Argument: [{}]({})\n- Judge: `{}`\n- Test: \"{}\"\n",
+        "- Argument: [{}]({})\n- Judge: `{}`\n- Test: \"{}\"\n{}",
         c.id, c.statement, c.source, c.reading, name(c.expected), c.difference, c.argument, link,
-        c.function, c.test);
+        c.function, c.test, c.is_long ? "- Judged by `verify --all` only\n" : "");
   }
   return out;
 }
@@ -156,9 +161,9 @@ int run(const Arguments& args) {
   if (args.markdown && !args.list) throw Error(ErrorCode::usage, "--markdown goes with --list");
   if (args.list) return list(args);
   if (!args.schedule.config.empty()) {
-    if (!args.ids.empty() || !args.paper.empty() || !args.out.empty())
+    if (!args.ids.empty() || !args.paper.empty() || !args.out.empty() || args.all)
       throw Error(ErrorCode::usage,
-                  "--schedule asks about a table: leave out IDs, --paper and --out");
+                  "--schedule asks about a table: leave out IDs, --paper, --all and --out");
     ScheduleQuestions questions = args.schedule;
     questions.json = args.common.json;
     verify_schedule(questions);
@@ -233,11 +238,16 @@ void add_verify(CLI::App& root, int& exit_code) {
       *root.add_subcommand("verify", "Judge the papers' claims, or ask them of a model's table");
   app.add_option("ids", args->ids, "Claims to judge, e.g. P1.T3.2b.max (default: all)")
       ->type_name("ID");
-  app.add_option("--paper", args->paper, "Only the claims of one paper: P1, P2, or R for our own")
+  app.add_option("--paper", args->paper,
+                 "Only one paper's claims: P1 (arXiv 2605.31558), P2 (2511.11579), P4 "
+                 "(2405.14591), or R (our own)")
       ->type_name("KEY");
   app.add_option("--out", args->out,
                  "Also write one JSON file per claim, and claims.json, into this folder")
       ->type_name("DIR");
+  app.add_flag("--all", args->all,
+               "Also judge the claims of long scope, which take minutes and are left out unless "
+               "named");
   app.add_flag("--list", args->list, "List the claims without judging them");
   app.add_flag("--markdown", args->markdown, "With --list: the whole ledger as Markdown");
   app.add_option(
@@ -270,6 +280,7 @@ void add_verify(CLI::App& root, int& exit_code) {
       "  ropewalk verify\n"
       "  ropewalk verify P1.T3.2b.max R6\n"
       "  ropewalk verify --paper P2 --json\n"
+      "  ropewalk verify --paper P4 --all\n"
       "  ropewalk verify --schedule examples/configs/gpt-j-6b.json --length 2048");
   app.callback([args, &exit_code] { exit_code = run(*args); });
 }

@@ -62,7 +62,11 @@ void verify_schedule(const ScheduleQuestions& questions) {
       throw Error(ErrorCode::bad_value, "--layer must lie in 0..100000, not " + layer.str());
     options.layer = static_cast<unsigned>(layer);
   }
-  const theory::ResolvedRope rope = theory::resolve(read_json(questions.config), options);
+  theory::ResolvedRope rope = theory::resolve(read_json(questions.config), options);
+  if (rope.sliding_window && length > *rope.sliding_window)
+    rope.warnings.push_back(
+        "length " + length.str() + " is beyond sliding_window = " + rope.sliding_window->str() +
+        ": heads of this layer see lags 0.." + Integer(*rope.sliding_window - 1).str() + " only");
   const auto n = static_cast<std::uint32_t>(length);
   std::vector<Plane> planes(rope.schedule.frequencies.size());
   tbb::parallel_for(std::size_t{0}, planes.size(),
@@ -104,10 +108,12 @@ void verify_schedule(const ScheduleQuestions& questions) {
                              shown(p.horizons[1]), shown(p.horizons[2]), shown(p.guaranteed),
                              shown(p.exact));
   }
-  std::cout
-      << "Index gap: one plane alone, every offset (reach N-1). A=8, 26, 1000: Retrieval horizon, "
-         "the largest "
-         "length\nwith a positive margin. Scale: smallest beta with mass 0.9 on the right key.\n";
+  std::cout << "Index gap: this plane alone, worst offset (relative lags 1..N-1), attained at 'at "
+               "lag'. A=8, 26,\n"
+               "1000: the longest length at which a Retrieval head over A letters keeps a positive "
+               "margin. Scale:\n"
+               "the smallest softmax scale with mass 0.9 on the right key, guaranteed by the gap, "
+               "and exact.\n";
 }
 
 }  // namespace ropewalk::cli

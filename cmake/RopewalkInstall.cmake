@@ -1,5 +1,5 @@
 # What find_package(ropewalk) finds: the targets that every ropewalk_module() exported, the version,
-# and the find modules for the three libraries that ship no CMake configuration of their own.
+# and the find modules for the libraries that ship no CMake configuration of their own.
 
 include(CMakePackageConfigHelpers)
 
@@ -19,6 +19,7 @@ write_basic_package_version_file(
 install(
   FILES "${PROJECT_BINARY_DIR}/ropewalkConfig.cmake"
         "${PROJECT_BINARY_DIR}/ropewalkConfigVersion.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/FindClp.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindGMP.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindMPFR.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindMPFI.cmake"

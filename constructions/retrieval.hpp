@@ -16,14 +16,14 @@
 /// Retrieval keeps a clean input clean, so hops can be stacked; a proper one need not stay proper
 /// ([B0, AB, B1, BA]).
 ///
-/// The *centred* head turns letter-letter queries back by theta (n0 - 1)/2, so that lags 0..n0-1
-/// spread evenly around the wanted letter: twice the horizon (R6). Letter-integer queries stay as
-/// P1 has them, because they mean lag 0 and nothing else: unturned, their own key is the only
-/// maximiser (logit exactly 1) for 0 < theta (n0 - 1) < omega, the very range in which centring
-/// works, so hard attention stays right on every proper input. Turned, [C5, C2] would fail at every
-/// theta > 0. The price is the distance to a distractor, 1 - cos(omega - (n0 - 1) theta), smaller
-/// near the horizon than the letter-letter margin 2 sin(omega/2) sin((omega - (n0 - 1) theta)/2):
-/// softmax needs a larger scale there.
+/// The *centred* head turns letter-letter queries back by theta (n0 - 1)/2 (theta folded to (-pi,
+/// pi]), so that lags 0..n0-1 spread evenly around the wanted letter: twice the horizon (R6).
+/// Letter-integer queries stay as P1 has them, because they mean lag 0 and nothing else: unturned,
+/// their own key is the only maximiser (logit exactly 1) for 0 < theta (n0 - 1) < omega, the very
+/// range in which centring works, so hard attention stays right on every proper input. Turned, [C5,
+/// C2] would fail at every theta > 0. The price is the distance to a distractor, 1 - cos(omega -
+/// (n0 - 1) theta), smaller near the horizon than the letter-letter margin 2 sin(omega/2)
+/// sin((omega - (n0 - 1) theta)/2): softmax needs a larger scale there.
 
 #include "constructions/head.hpp"
 
@@ -108,7 +108,7 @@ template <class S>
   if (n0 < 1) throw Error(ErrorCode::bad_value, "a centred head needs a length n0 >= 1");
   const bool odd = bit_test(n0, 0);
   const Point<S> back = odd ? theory::rotation<S>(theta, Lag(-(n0 - 1) / 2))
-                            : theory::rotation<S>(theta / Formula(2), Lag(1 - n0));
+                            : theory::rotation<S>(theory::folded(theta) / Formula(2), Lag(1 - n0));
   return detail::retrieval_head<S>(theta, alphabet, [&](Token t, const Point<S>& q) {
     return alphabet.is_letter_letter(t) ? back * q : q;
   });

@@ -43,6 +43,7 @@ struct Claim {
   std::string argument;    ///< where the statement goes beyond the scope: the written proof
   std::string function;    ///< the judge
   std::string test;        ///< the test case that guards it
+  bool is_long = false;    ///< scope = "long": minutes, so only judged where asked for
 };
 
 /// All entries, by paper and in the order of their file. Throws Error(parse) for an entry that
@@ -50,7 +51,7 @@ struct Claim {
 [[nodiscard]] std::vector<Claim> ledger();
 
 /// Settles a claim. Throws Error(bad_value) for an id without a judge. Cost: see each judge; all
-/// together stay within two minutes on two cores.
+/// together stay within two minutes on two cores, those of long claims left out.
 [[nodiscard]] Judgement judge(std::string_view id);
 
 // One judge per claim; the ledger names them. Grouped by the file that holds them.
@@ -89,6 +90,9 @@ Judgement two_angles_do_mixed_task();
 Judgement one_angle_cannot_do_mixed_task_bounded();
 Judgement one_angle_cannot_do_mixed_task_all();
 Judgement attention_is_u_shaped();
+// base_claims.cpp
+Judgement base_bounds_context(std::string_view context);  ///< a row of P4's table: "1k" ... "1M"
+Judgement common_bases_reach();
 // recorded_claims.cpp
 Judgement letter_accuracy_to_850();
 

@@ -49,6 +49,18 @@ constexpr Entry judges[] = {
     {"one_angle_cannot_do_mixed_task_bounded", one_angle_cannot_do_mixed_task_bounded},
     {"one_angle_cannot_do_mixed_task_all", one_angle_cannot_do_mixed_task_all},
     {"attention_is_u_shaped", attention_is_u_shaped},
+    {"base_bounds_1k", [] { return base_bounds_context("1k"); }},
+    {"base_bounds_2k", [] { return base_bounds_context("2k"); }},
+    {"base_bounds_4k", [] { return base_bounds_context("4k"); }},
+    {"base_bounds_8k", [] { return base_bounds_context("8k"); }},
+    {"base_bounds_16k", [] { return base_bounds_context("16k"); }},
+    {"base_bounds_32k", [] { return base_bounds_context("32k"); }},
+    {"base_bounds_64k", [] { return base_bounds_context("64k"); }},
+    {"base_bounds_128k", [] { return base_bounds_context("128k"); }},
+    {"base_bounds_256k", [] { return base_bounds_context("256k"); }},
+    {"base_bounds_512k", [] { return base_bounds_context("512k"); }},
+    {"base_bounds_1M", [] { return base_bounds_context("1M"); }},
+    {"common_bases_reach", common_bases_reach},
     {"letter_accuracy_to_850", letter_accuracy_to_850},
 };
 
@@ -85,9 +97,14 @@ std::vector<Claim> ledger() {
           throw Error(ErrorCode::parse, std::string(text.path) + ": a claim lacks '" + k + "'");
         return *value;
       };
+      const auto scope = entry["scope"].value<std::string>();
+      if (scope && *scope != "long")
+        throw Error(ErrorCode::parse, std::string(text.path) + ": scope = \"" + *scope +
+                                          "\" is not known (long is, or leave it out)");
+      const bool is_long = scope.has_value();
       claims.push_back({key("id"), key("paper"), key("source"), key("statement"), key("reading"),
                         verdict_from(key("expected"), std::string(text.path)), key("difference"),
-                        key("argument"), key("function"), key("test")});
+                        key("argument"), key("function"), key("test"), is_long});
     }
   }
   std::stable_sort(claims.begin(), claims.end(),

@@ -102,7 +102,7 @@ Enclosure margin_by_enumeration(const Formula& theta, unsigned alphabet, unsigne
 
 bool overlap(const Enclosure& a, const Enclosure& b) { return a.lo <= b.hi && b.lo <= a.hi; }
 
-// Formula, enumeration and horizon against one another over angles j omega/16, j = 1..15, and
+// Formula, enumeration and horizon against one another over sampled angles j omega/16 and
 // lengths.
 Judgement judge_closed_form(Centre centre) {
   bool holds = true;
@@ -131,32 +131,42 @@ Judgement judge_closed_form(Centre centre) {
       }
     }
   }
-  // Every pair occurs in an input: min over literal inputs equals min over pairs.
-  for (unsigned alphabet : {2U, 3U}) {
-    for (unsigned n = 2; n <= 4; ++n) {
-      const Formula theta = Formula(Rational(1, 3 * n * alphabet)) * Formula::pi();
-      const Formula phase =
-          centre == Centre::plain ? Formula(0) : -(theta * Formula(Rational(n - 1) / 2));
-      std::optional<I> least;
-      for (unsigned t = 0; t < n; ++t) {
-        std::vector<unsigned> letters(n, 1);
-        for (;;) {
-          std::vector<I> row;
-          std::vector<bool> correct(n, false);
-          correct[t] = true;
-          for (unsigned u = 0; u < n; ++u)
-            row.push_back(theory::cosine<I>(
-                theta, u,
-                Formula(Rational(u == t ? 0 : 2 * letters[u], alphabet)) * Formula::pi() + phase));
-          const I mu = *theory::margin(std::span<const I>(row), correct);
-          least = least ? min(*least, mu) : mu;
-          unsigned i = 0;
-          while (i < n && (i == t || ++letters[i] == alphabet)) letters[i++] = 1;
-          if (i == n) break;
+  // The head itself on every input, token by token: the query letter-letter, its wanted letter in
+  // one position, its own left letter in one token. The least margin must be that of the pairs.
+  unsigned long inputs_run = 0;
+  for (const auto& [letters, longest] : {std::pair{2, 4U}, {3, 3U}}) {
+    const constructions::RetrievalAlphabet alphabet{letters, 1};
+    const auto any = [](const auto&) { return true; };
+    for (unsigned n = 2; n <= longest; ++n) {
+      std::vector<constructions::Sequence> inputs;
+      constructions::every_sequence(alphabet.size(), n, any, [&](const auto& tokens) {
+        const auto query = tokens.back();
+        if (!alphabet.is_letter_letter(query)) return;
+        unsigned matches = 0;
+        bool clean = true;
+        for (const auto t : tokens) {
+          matches += alphabet.left(t) == alphabet.wanted(query) ? 1 : 0;
+          clean = clean && (alphabet.left(t) != alphabet.left(query) || t == query);
         }
+        if (matches == 1 && clean) inputs.push_back(tokens);
+      });
+      inputs_run += inputs.size();
+      for (unsigned j : {1U, 5U, 13U}) {
+        const Formula theta = Formula(Rational(2 * j, 16 * letters)) * Formula::pi();
+        const auto head = centre == Centre::plain
+                              ? constructions::retrieval_head<I>(theta, alphabet)
+                              : constructions::centred_retrieval_head<I>(theta, alphabet, n);
+        const auto least = constructions::over_inputs(
+            head, inputs, constructions::Quantity::margin, Reading::min, [&](const auto& tokens) {
+              std::vector<bool> correct;
+              for (const auto t : tokens)
+                correct.push_back(alphabet.left(t) == alphabet.wanted(tokens.back()));
+              return correct;
+            });
+        holds = holds && least &&
+                overlap(enclosure(least->value),
+                        margin_by_enumeration(theta, static_cast<unsigned>(letters), n, centre));
       }
-      holds =
-          holds && overlap(enclosure(*least), margin_by_enumeration(theta, alphabet, n, centre));
     }
   }
   const Formula own = Formula::parse(figure_theta);
@@ -173,12 +183,13 @@ Judgement judge_closed_form(Centre centre) {
   w["margin_at_horizon"] = text(last, 8);
   w["margin_beyond"] = text(beyond, 8);
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("A <= 6, n <= 12, theta = omega j/16: closed form, horizon and engine equal "
-                      "the enumeration of "
-                      "all pairs ({} cases), and of all literal inputs for A <= 3, n <= 4; value = "
-                      "margin at the "
+          fmt::format("A <= 6, n <= 12, theta = omega j/16 for j in {{1, 2, 3, 5, 8, 13}}: closed "
+                      "form, horizon and "
+                      "engine equal the enumeration of all pairs ({} cases); the head run on all "
+                      "{} inputs with A = 2, "
+                      "n <= 4 and A = 3, n <= 3 at j in {{1, 5, 13}}; value = margin at the "
                       "horizon for theta = {}, A = {}",
-                      compared, figure_theta, figure_alphabet),
+                      compared, inputs_run, figure_theta, figure_alphabet),
           last, w};
 }
 
@@ -259,7 +270,8 @@ Judgement retrieval_margin_min_corrected() {
       }
   const Formula own = Formula::parse(figure_theta);
   return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("2 <= n <= {}, A in {{2, 3, 8, 26}}, theta = omega j/(16 n): {} enclosures "
+          fmt::format("2 <= n <= {}, A in {{2, 3, 8, 26}}, theta = omega j/(16 n) for j in {{1, 3, "
+                      "7}}: {} enclosures "
                       "below the bound "
                       "(equal at n = 2); value = bound at n = 17, theta = 0.0027, A = 8",
                       longest, compared),
@@ -313,7 +325,15 @@ Judgement zero_angle_margin_all() {
     std::vector<constructions::Sequence> inputs;
     const auto any = [](const auto&) { return true; };
     constructions::every_sequence(alphabet.size(), n, any, [&](const auto& tokens) {
-      if (constructions::is_proper(alphabet, tokens)) inputs.push_back(tokens);
+      // Proper at every prefix, and as a whole: a wanted letter stands in one token of the input.
+      bool proper = constructions::is_proper(alphabet, tokens);
+      for (const auto q : tokens)
+        for (const auto a : tokens)
+          for (const auto b : tokens)
+            proper = proper && !(alphabet.is_letter_letter(q) && a != b &&
+                                 alphabet.left(a) == alphabet.right(q) &&
+                                 alphabet.left(b) == alphabet.right(q));
+      if (proper) inputs.push_back(tokens);
     });
     const auto least = constructions::over_inputs(
         head, inputs, constructions::Quantity::margin, Reading::min, [&](const auto& tokens) {

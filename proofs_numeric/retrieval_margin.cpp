@@ -1,26 +1,62 @@
 #include "proofs_numeric/retrieval_margin.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace ropewalk::proofs_numeric {
 
 namespace {
 
-// theta mod 2 pi, mirrored into [0, pi]: every margin is even in theta, and a rotation knows theta
-// mod 2 pi only.
-Formula fold(const Formula& theta) {
-  const Formula turn = Formula(2) * Formula::pi();
-  if (const auto r = theta.turns()) return Formula(theory::distance_to_integer(*r)) * turn;
-  const Integer whole = theory::floor(theta / turn + Rational(1, 2));
-  const Formula rest = theta - Formula(Rational(whole)) * turn;
-  return sign(rest) == -1 ? -rest : rest;
+// A key: how far back, and how many letters round from the wanted one (0: a match).
+struct Key {
+  Lag lag;
+  Integer letter;
+};
+
+// The head mirrored to theta in [0, pi]: with -theta every key of letter k acts as one of letter
+// -k.
+struct Head {
+  Formula theta;
+  Formula phase;  // -c
+  Integer alphabet;
+  Lag length;
+  Centre centre;
+  bool mirrored;
+
+  // Where a key stands on the circle, in turns, for an angle of `turns`.
+  [[nodiscard]] Rational place(const Rational& turns, const Key& key) const {
+    const Rational c =
+        centre == Centre::centred ? Rational(turns * Rational(length - 1) / 2) : Rational(0);
+    return turns * Rational(key.lag) + Rational(key.letter, alphabet) - c;
+  }
+  template <class I>
+  [[nodiscard]] I logit(const Key& key) const {
+    const Formula letters = Formula(Rational(2 * key.letter, alphabet)) * Formula::pi();
+    return theory::cosine<I>(theta, key.lag, letters + phase);
+  }
+  // logit(a) - logit(b); exactly 0 where rational turns put both at one distance.
+  template <class I>
+  [[nodiscard]] Enclosure difference(const Key& a, const Key& b) const {
+    if (const auto turns = theta.turns())
+      if (theory::distance_to_integer(place(*turns, a)) ==
+          theory::distance_to_integer(place(*turns, b)))
+        return Enclosure(Rational(0));
+    return enclosure(I(logit<I>(a) - logit<I>(b)));
+  }
+};
+
+Head make_head(const Formula& theta, const Integer& alphabet, const Lag& length, Centre centre) {
+  const Formula folded = theory::folded(theta);
+  const bool mirrored = sign(folded) == -1;
+  const Formula angle = mirrored ? -folded : folded;
+  const Formula phase =
+      centre == Centre::plain ? Formula(0) : -(angle * Formula(Rational(length - 1) / 2));
+  return {angle, phase, alphabet, length, centre, mirrored};
 }
 
-// A / turns(theta): the number of tokens in which position drifts by one letter.
-Formula tokens_per_letter(const Formula& folded, const Integer& alphabet) {
-  if (const auto r = folded.turns()) return Formula(Rational(1 / (*r * Rational(alphabet))));
-  return Formula(2) * Formula::pi() / (Formula(Rational(alphabet)) * folded);
+// 2 pi / (A theta): the number of tokens in which position drifts by one letter.
+Formula tokens_per_letter(const Formula& angle, const Integer& alphabet) {
+  if (const auto r = angle.turns()) return Formula(Rational(1 / (*r * Rational(alphabet))));
+  return Formula(2) * Formula::pi() / (Formula(Rational(alphabet)) * angle);
 }
 
 // A rational angle within `error` turns of the true one.
@@ -29,36 +65,70 @@ struct Surrogate {
   Rational error;
 };
 
-// Positions on the circle as integers mod `modulus`, for t in 0..n-1.
+// Denominator 2^bits; exact for rational turns.
+template <class I>
+Surrogate surrogate(const Formula& angle, unsigned bits) {
+  if (const auto r = angle.turns()) return {*r, 0};
+  const Enclosure alpha = enclosure(theory::turns<I>(angle));
+  const Integer scale = Integer(1) << bits;
+  const Rational rounded(theory::floor(Rational(alpha.lo * Rational(scale))), scale);
+  return {rounded, alpha.hi - rounded};
+}
+
+// A cosine moves by at most 2 pi < 7 times the turns it is off; two cosines, each off by n + n/2
+// errors.
+Rational cosine_slack(const Surrogate& s, const Lag& length) {
+  return 2 * 7 * 2 * s.error * Rational(length);
+}
+
+// The surrogate's circle, as integers mod `modulus`.
 struct Circle {
   Integer modulus;
   Integer step;    // theta
   Integer shift;   // -c
   Integer letter;  // omega
   Integer half;    // half a turn
+  Integer alphabet;
+
+  [[nodiscard]] Integer distance(const Integer& x) const {
+    Integer r = x % modulus;
+    if (r < 0) r += modulus;
+    return r > half ? Integer(modulus - r) : r;
+  }
+  // The letter k != 0 that brings point + k * letter nearest to `target`.
+  [[nodiscard]] Integer nearest_letter(const Integer& point, const Integer& target) const {
+    Integer k = theory::floor(Rational(target - point, letter) + Rational(1, 2)) % alphabet;
+    if (k < 0) k += alphabet;
+    if (k != 0) return k;
+    const bool up = distance(point + letter - target) <= distance(point - letter - target);
+    return up ? Integer(1) : Integer(alphabet - 1);
+  }
 };
 
-Circle circle(const Rational& turns, const Integer& alphabet, const Lag& length, Centre centre) {
-  const Rational c =
-      centre == Centre::centred ? Rational(turns * Rational(length - 1) / 2) : Rational(0);
+Circle circle(const Head& head, const Rational& turns) {
+  const Rational c = -head.place(turns, {0, 0});
   Circle result;
-  result.modulus = 2 * lcm(lcm(Integer(denominator(turns)), Integer(denominator(c))), alphabet);
+  result.modulus =
+      2 * lcm(lcm(Integer(denominator(turns)), Integer(denominator(c))), head.alphabet);
   const auto units = [&](const Rational& x) {
     return Integer(numerator(Rational(x * Rational(result.modulus))));
   };
   result.step = units(turns);
   result.shift = -units(c);
-  result.letter = units(Rational(1, alphabet));
+  result.letter = units(Rational(1, head.alphabet));
   result.half = result.modulus / 2;
+  result.alphabet = head.alphabet;
   return result;
 }
+
+// ------------------------------------------------------------------------------------ reading min
 
 std::optional<NearestReturn> nearest(const Circle& c, const Integer& offset, const Lag& first,
                                      const Lag& last) {
   return nearest_return(c.step, offset, c.modulus, first, last);
 }
 
-// The same over [0, last] without one lag.
+// Over 0..last without one lag.
 std::optional<NearestReturn> nearest_but(const Circle& c, const Integer& offset, const Lag& last,
                                          const Lag& left_out) {
   const auto a = nearest(c, offset, 0, left_out - 1);
@@ -68,186 +138,32 @@ std::optional<NearestReturn> nearest_but(const Circle& c, const Integer& offset,
   return b;
 }
 
-struct Distractor {
-  NearestReturn at;
-  Integer letter_offset;
-};
-
-// The distractor of largest logit, over k = 1..A-1 and u in [0, last] (without one lag, if given).
-std::optional<Distractor> strongest_distractor(const Circle& c, const Integer& alphabet,
-                                               const Lag& last, const Lag* left_out) {
-  std::optional<Distractor> best;
-  for (Integer k = 1; k < alphabet; ++k) {
+// The distractor of largest logit at lags 0..last (without one lag, if given).
+std::optional<Key> strongest_distractor(const Circle& c, const Lag& last, const Lag* left_out) {
+  std::optional<Key> best;
+  Integer distance;
+  for (Integer k = 1; k < c.alphabet; ++k) {
     const Integer offset = c.shift + k * c.letter;
     const auto n =
         left_out != nullptr ? nearest_but(c, offset, last, *left_out) : nearest(c, offset, 0, last);
-    if (n && (!best || n->distance < best->at.distance)) best = Distractor{*n, k};
+    if (!n || (best && n->distance >= distance)) continue;
+    best = Key{n->lag, k};
+    distance = n->distance;
   }
   return best;
 }
 
-// The pairs one of which is the minimum on the surrogate circle: t* with u*, or, where they are one
-// lag, each with the best other partner.
-std::vector<RetrievalPair> least_pairs(const Circle& c, const Integer& alphabet, const Lag& last) {
+// (match, distractor) pairs one of which is the least on the surrogate circle: the weakest match
+// with the strongest distractor, or, where they are one lag, each with the best other partner.
+std::vector<std::pair<Key, Key>> least_pairs(const Circle& c, const Lag& last) {
   const Integer opposite = c.shift + c.half;
-  const auto t = nearest(c, opposite, 0, last);
-  const auto u = strongest_distractor(c, alphabet, last, nullptr);
-  if (t->lag != u->at.lag) return {{t->lag, u->at.lag, u->letter_offset}};
-  std::vector<RetrievalPair> pairs;
-  if (const auto v = strongest_distractor(c, alphabet, last, &t->lag))
-    pairs.push_back({t->lag, v->at.lag, v->letter_offset});
-  if (const auto s = nearest_but(c, opposite, last, u->at.lag))
-    pairs.push_back({s->lag, u->at.lag, u->letter_offset});
+  const Lag t = nearest(c, opposite, 0, last)->lag;
+  const Key u = *strongest_distractor(c, last, nullptr);
+  if (t != u.lag) return {{{t, 0}, u}};
+  std::vector<std::pair<Key, Key>> pairs;
+  if (const auto v = strongest_distractor(c, last, &t)) pairs.push_back({{t, 0}, *v});
+  if (const auto s = nearest_but(c, opposite, last, u.lag)) pairs.push_back({{s->lag, 0}, u});
   return pairs;
-}
-
-Formula centre_phase(const Formula& theta, const Lag& length, Centre centre) {
-  if (centre == Centre::plain) return {0};
-  return -(theta * Formula(Rational(length - 1) / 2));
-}
-
-template <class I>
-I match_logit(const Formula& theta, const Lag& t, const Formula& phase) {
-  return theory::cosine<I>(theta, t, phase);
-}
-
-template <class I>
-I distractor_logit(const Formula& theta, const Lag& u, const Integer& k, const Integer& alphabet,
-                   const Formula& phase) {
-  const Formula letters = Formula(Rational(2 * k, alphabet)) * Formula::pi();
-  return theory::cosine<I>(theta, u, letters + phase);
-}
-
-// Surrogate with denominator 2^bits; exact for rational turns.
-template <class I>
-Surrogate surrogate(const Formula& folded, unsigned bits) {
-  if (const auto r = folded.turns()) return {*r, 0};
-  const Enclosure alpha = enclosure(theory::turns<I>(folded));
-  const Integer scale = Integer(1) << bits;
-  const Rational rounded(theory::floor(Rational(alpha.lo * Rational(scale))), scale);
-  return {rounded, alpha.hi - rounded};
-}
-
-constexpr unsigned bits_of_digits(unsigned digits) { return digits * 3; }
-
-struct Row {
-  Lag lag;
-  Integer distance;  // of the logit's point from 0: larger is a smaller cosine
-  Integer letter;
-};
-
-// Keeps the three rows with the smallest (or largest) distance.
-struct Three {
-  std::vector<Row> rows;
-  bool smallest;
-  void offer(const Row& row) {
-    auto at = rows.begin();
-    while (at != rows.end() &&
-           (smallest ? at->distance <= row.distance : at->distance >= row.distance))
-      ++at;
-    rows.insert(at, row);
-    if (rows.size() > 3) rows.pop_back();
-  }
-  // The first whose lag is neither of two.
-  [[nodiscard]] const Row* without(const Lag& a, const Lag& b) const {
-    for (const Row& row : rows)
-      if (row.lag != a && row.lag != b) return &row;
-    return nullptr;
-  }
-};
-
-Integer circle_distance(const Circle& c, const Integer& x) {
-  Integer r = x % c.modulus;
-  if (r < 0) r += c.modulus;
-  return r > c.half ? Integer(c.modulus - r) : r;
-}
-
-// Reading max on the surrogate circle: for every lag its match logit, its strongest and its weakest
-// distractor; the best pair is among the three best of each.
-struct MaxRows {
-  Three match_high{{}, true};
-  Three match_low{{}, false};
-  Three strongest{{}, true};
-  Three weakest_high{{}, true};  // the largest among the weakest distractors of every lag
-};
-
-MaxRows scan(const Circle& c, const Integer& alphabet, const Lag& length) {
-  MaxRows rows;
-  Integer point = c.shift;
-  for (Lag t = 0; t < length; ++t, point += c.step) {
-    const Integer d = circle_distance(c, point);
-    rows.match_high.offer({t, d, 0});
-    rows.match_low.offer({t, d, 0});
-    // k that brings point + k letter nearest to `target`, k != 0 mod A.
-    const auto nearest_letter = [&](const Integer& target) {
-      const Integer gap = target - point;
-      Integer k = theory::floor(Rational(gap, c.letter) + Rational(1, 2)) % alphabet;
-      if (k < 0) k += alphabet;
-      if (k != 0) return k;
-      const Integer up = circle_distance(c, point + c.letter - target);
-      const Integer down = circle_distance(c, point - c.letter - target);
-      return up <= down ? Integer(1) : Integer(alphabet - 1);
-    };
-    const Integer strong = nearest_letter(0);
-    rows.strongest.offer({t, circle_distance(c, point + strong * c.letter), strong});
-    const Integer weak = nearest_letter(c.half);
-    rows.weakest_high.offer({t, circle_distance(c, point + weak * c.letter), weak});
-  }
-  return rows;
-}
-
-// Value of an arrangement: the margin or gap of the input in which the match stands at one lag and
-// the listed distractors matter.
-template <class I>
-std::optional<RetrievalMargin> margin_max(const Formula& theta, const Formula& phase,
-                                          const Integer& alphabet, const MaxRows& rows,
-                                          const Rational& slack) {
-  const auto weak = [&](const Row& r) {
-    return distractor_logit<I>(theta, r.lag, r.letter, alphabet, phase);
-  };
-  std::optional<I> margin;
-  RetrievalPair pair;
-  std::vector<Lag> matches;
-  for (const Row& r : rows.match_high.rows) matches.push_back(r.lag);
-  for (const Row& r : rows.weakest_high.rows) matches.push_back(r.lag);
-  for (const Lag& t : matches) {
-    const Row* other = rows.weakest_high.without(t, t);
-    if (other == nullptr) continue;
-    const I value = match_logit<I>(theta, t, phase) - weak(*other);
-    if (!margin || enclosure(*margin).middle() < enclosure(value).middle())
-      pair = {t, other->lag, other->letter};
-    margin = margin ? max(*margin, value) : value;
-  }
-  if (!margin) return std::nullopt;
-  // Delta may be larger with a distractor on top and the match among the losers.
-  I gap = *margin;
-  std::vector<const Row*> tops;
-  std::vector<Lag> losers;
-  for (const Row& r : rows.strongest.rows) tops.push_back(&r);
-  for (const Row& r : rows.match_low.rows) losers.push_back(r.lag);
-  std::vector<Lag> weak_lags;
-  for (const Row& r : rows.weakest_high.rows) {
-    losers.push_back(r.lag);
-    weak_lags.push_back(r.lag);
-  }
-  std::vector<std::pair<Lag, I>> winners;
-  for (const Row* r : tops)
-    winners.emplace_back(r->lag, distractor_logit<I>(theta, r->lag, r->letter, alphabet, phase));
-  for (const auto& [p, top] : winners) {
-    for (const Lag& t : losers) {
-      if (t == p) continue;
-      I second = match_logit<I>(theta, t, phase);
-      if (const Row* other = rows.weakest_high.without(p, t)) second = max(second, weak(*other));
-      gap = max(gap, I(top - second));
-    }
-  }
-  Enclosure m = enclosure(*margin);
-  Enclosure g = enclosure(gap);
-  m.lo -= slack;
-  m.hi += slack;
-  g.lo -= slack;
-  g.hi += slack;
-  return RetrievalMargin{m, g, pair};
 }
 
 bool narrow(const Enclosure& x) {
@@ -255,22 +171,114 @@ bool narrow(const Enclosure& x) {
   return width && *width <= Rational(1, boost::multiprecision::pow(Integer(10), 20));
 }
 
-// 2 pi < 7: a change of d turns moves a cosine by at most 7 d.
-Rational cosine_slack(const Surrogate& s, const Lag& length) {
-  return 2 * 7 * 2 * s.error * Rational(length);
+// ------------------------------------------------------------------------------------ reading max
+
+// The three lags of smallest (or largest) distance.
+struct Three {
+  bool smallest;
+  std::vector<std::pair<Integer, Key>> rows{};
+
+  void offer(const Integer& distance, const Key& key) {
+    auto at = rows.begin();
+    while (at != rows.end() && (smallest ? at->first <= distance : at->first >= distance)) ++at;
+    rows.insert(at, {distance, key});
+    if (rows.size() > 3) rows.pop_back();
+  }
+  [[nodiscard]] const Key* without(const Lag& a, const Lag& b) const {
+    for (const auto& [distance, key] : rows)
+      if (key.lag != a && key.lag != b) return &key;
+    return nullptr;
+  }
+};
+
+// What matters of all lags: an arrangement is a match at t, perhaps a distractor on top at p, and
+// elsewhere the weakest letters. Taking a lag out changes the outcome only if it is among the best
+// few of a list, so three of each do.
+struct MaxRows {
+  Three match_high{true};
+  Three match_low{false};
+  Three strongest{true};     // the strongest distractor of each lag
+  Three weakest_high{true};  // the weakest distractor of each lag: the largest of them
+
+  [[nodiscard]] std::vector<Lag> lags() const {
+    std::vector<Lag> all;
+    for (const Three* list : {&match_high, &match_low, &strongest, &weakest_high})
+      for (const auto& [distance, key] : list->rows) all.push_back(key.lag);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+};
+
+MaxRows rows_of(const Circle& c, const Lag& length) {
+  MaxRows rows;
+  Integer point = c.shift;
+  for (Lag t = 0; t < length; ++t, point += c.step) {
+    rows.match_high.offer(c.distance(point), {t, 0});
+    rows.match_low.offer(c.distance(point), {t, 0});
+    const Integer strong = c.nearest_letter(point, 0);
+    rows.strongest.offer(c.distance(point + strong * c.letter), {t, strong});
+    const Integer weak = c.nearest_letter(point, c.half);
+    rows.weakest_high.offer(c.distance(point + weak * c.letter), {t, weak});
+  }
+  return rows;
+}
+
+Enclosure larger(const Enclosure& x, const Enclosure& y) {
+  return {std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
+}
+Enclosure smaller(const Enclosure& x, const Enclosure& y) {
+  return {std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
+}
+
+template <class I>
+RetrievalMargin largest(const Head& head, const Circle& c, const MaxRows& rows) {
+  const std::vector<Lag> lags = rows.lags();
+  std::optional<Enclosure> margin;
+  RetrievalPair pair;
+  for (const Lag& t : lags) {
+    const Key* other = rows.weakest_high.without(t, t);
+    if (other == nullptr) continue;
+    const Enclosure value = head.difference<I>({t, 0}, *other);
+    if (!margin || margin->middle() < value.middle()) pair = {t, other->lag, other->letter};
+    margin = margin ? larger(*margin, value) : value;
+  }
+  // The gap may be larger with a distractor on top and the match among the losers.
+  Enclosure gap = *margin;
+  for (const Lag& p : lags) {
+    const Key top{p, c.nearest_letter(c.shift + p * c.step, 0)};
+    for (const Lag& t : lags) {
+      if (t == p) continue;
+      Enclosure lead = head.difference<I>(top, {t, 0});
+      if (const Key* other = rows.weakest_high.without(p, t))
+        lead = smaller(lead, head.difference<I>(top, *other));
+      gap = larger(gap, lead);
+    }
+  }
+  return {*margin, gap, pair};
+}
+
+void check_alphabet(const Integer& alphabet) {
+  if (alphabet < 2)
+    throw Error(ErrorCode::bad_value,
+                "the alphabet needs at least 2 letters, not " + alphabet.str());
+}
+
+// Back from the mirrored head.
+RetrievalMargin unmirrored(RetrievalMargin m, const Head& head) {
+  if (head.mirrored) m.pair.letter_offset = head.alphabet - m.pair.letter_offset;
+  return m;
 }
 
 }  // namespace
 
 std::optional<Lag> retrieval_horizon(const Formula& theta, const Integer& alphabet, Centre centre) {
-  if (alphabet < 2)
-    throw Error(ErrorCode::bad_value,
-                "the alphabet needs at least 2 letters, not " + alphabet.str());
-  const Formula folded = fold(theta);
+  check_alphabet(alphabet);
+  const Formula folded = theory::folded(theta);
   const auto s = sign(folded);
   if (!s) throw Error(ErrorCode::undecided, theta.text() + " cannot be told from 0");
   if (*s == 0) return std::nullopt;
-  const Formula drift = tokens_per_letter(folded, alphabet);
+  const Formula drift = tokens_per_letter(*s < 0 ? -folded : folded, alphabet);
   const Formula bound =
       centre == Centre::plain ? Formula(Rational(3, 2)) + drift / Formula(2) : Formula(1) + drift;
   const Integer horizon = theory::ceil(bound) - 1;
@@ -279,61 +287,58 @@ std::optional<Lag> retrieval_horizon(const Formula& theta, const Integer& alphab
 
 std::optional<RetrievalMargin> retrieval_margin(const Formula& theta, const Integer& alphabet,
                                                 const Lag& length, Centre centre, Reading reading) {
-  if (alphabet < 2)
-    throw Error(ErrorCode::bad_value,
-                "the alphabet needs at least 2 letters, not " + alphabet.str());
+  check_alphabet(alphabet);
   if (length < 1)
     throw Error(ErrorCode::bad_value, "the length must be at least 1, not " + length.str());
-  if (length.str().size() > 700)
-    throw Error(ErrorCode::too_large, "a length of more than 700 digits");
   if (length == 1) return std::nullopt;
-  const Formula folded = fold(theta);
-  const Formula phase = centre_phase(folded, length, centre);
-  const auto start = static_cast<unsigned>(length.str().size()) + 30;
+  const auto digits = static_cast<unsigned>(length.str().size());
+  if (digits > 700) throw Error(ErrorCode::too_large, "the length has more than 700 digits");
+  const Head head = make_head(theta, alphabet, length, centre);
+  const unsigned start = digits + 30;
 
   if (reading == Reading::max) {
     if (length > 1000000)
       throw Error(ErrorCode::too_large,
-                  "reading max scans every lag; lengths beyond 1000000 are not supported");
-    return theory::at_rising_precision(
+                  "the reading max looks at every lag: the length must not exceed 1000000");
+    const auto result = theory::at_rising_precision(
         [&]<class I>() -> std::optional<RetrievalMargin> {
-          const Surrogate s = surrogate<I>(folded, 120);
-          const Circle c = circle(s.turns, alphabet, length, centre);
-          return margin_max<I>(folded, phase, alphabet, scan(c, alphabet, length),
-                               cosine_slack(s, length));
+          const Surrogate s = surrogate<I>(head.theta, 120);
+          const Circle c = circle(head, s.turns);
+          RetrievalMargin m = largest<I>(head, c, rows_of(c, length));
+          const Rational slack = cosine_slack(s, length);
+          for (Enclosure* x : {&m.margin, &m.gap}) *x = Enclosure(x->lo - slack, x->hi + slack);
+          return m;
         },
         start);
+    return unmirrored(*result, head);
   }
 
   const auto horizon = retrieval_horizon(theta, alphabet, centre);
   const bool closed_form = !horizon || length <= *horizon;
-  if (!closed_form && alphabet > 100000)
-    throw Error(
-        ErrorCode::too_large,
-        "beyond the horizon every letter is tried; alphabets over 100000 are not supported");
+  if (!closed_form && alphabet * digits > 4000000)
+    throw Error(ErrorCode::too_large,
+                "beyond the horizon every letter is tried: the alphabet times the digits of the "
+                "length must not exceed 4000000");
 
   std::optional<RetrievalMargin> best;
   const auto attempt = [&]<class I>() -> std::optional<RetrievalMargin> {
-    std::vector<RetrievalPair> pairs;
+    std::vector<std::pair<Key, Key>> pairs;
     Rational slack = 0;
     if (closed_form) {
       const Lag match = centre == Centre::plain ? Lag(length - 2) : Lag(0);
-      pairs = {{match, Lag(length - 1), Integer(alphabet - 1)}};
+      pairs = {{{match, 0}, {Lag(length - 1), Integer(alphabet - 1)}}};
     } else {
-      const unsigned digits = std::min(static_cast<unsigned>(I::digits), 900U);
-      const Surrogate s = surrogate<I>(folded, bits_of_digits(digits));
+      const Surrogate s = surrogate<I>(head.theta, 3 * std::min(I::digits, 900U));
       slack = cosine_slack(s, length);
-      pairs = least_pairs(circle(s.turns, alphabet, length, centre), alphabet, length - 1);
+      pairs = least_pairs(circle(head, s.turns), length - 1);
     }
     std::optional<Enclosure> margin;
     RetrievalPair pair;
-    for (const RetrievalPair& p : pairs) {
-      const Enclosure value =
-          enclosure(I(match_logit<I>(folded, p.match, phase) -
-                      distractor_logit<I>(folded, p.distractor, p.letter_offset, alphabet, phase)));
-      if (!margin || value.middle() < margin->middle()) pair = p;
-      margin = margin ? Enclosure(std::min(margin->lo, value.lo), std::min(margin->hi, value.hi))
-                      : value;
+    for (const auto& [match, distractor] : pairs) {
+      const Enclosure value = head.difference<I>(match, distractor);
+      if (!margin || value.middle() < margin->middle())
+        pair = {match.lag, distractor.lag, distractor.letter};
+      margin = margin ? smaller(*margin, value) : value;
     }
     margin->lo -= slack;
     const Rational attained = std::max(abs(margin->lo), abs(margin->hi));
@@ -342,8 +347,29 @@ std::optional<RetrievalMargin> retrieval_margin(const Formula& theta, const Inte
     if (margin->exact() || narrow(*margin)) return best;
     return std::nullopt;
   };
-  if (auto result = theory::at_rising_precision(attempt, start)) return result;
-  return best;
+  theory::at_rising_precision(attempt, start);
+  return unmirrored(*best, head);
+}
+
+std::vector<Integer> retrieval_letters(const Formula& theta, const Integer& alphabet,
+                                       std::uint32_t length, Centre centre,
+                                       const RetrievalPair& pair) {
+  check_alphabet(alphabet);
+  if (length < 2 || length > 4096)
+    throw Error(ErrorCode::too_large, "inputs are written out for lengths 2..4096");
+  const Head head = make_head(theta, alphabet, length, centre);
+  const Circle c = circle(head, surrogate<theory::Interval<160>>(head.theta, 300).turns);
+  std::vector<Integer> letters;
+  for (std::uint32_t lag = 0; lag < length; ++lag) {
+    const Integer weak = c.nearest_letter(c.shift + lag * c.step, c.half);
+    if (lag == pair.match)
+      letters.emplace_back(0);
+    else if (lag == pair.distractor)
+      letters.push_back(pair.letter_offset);
+    else
+      letters.push_back(head.mirrored ? Integer(alphabet - weak) : weak);
+  }
+  return letters;
 }
 
 }  // namespace ropewalk::proofs_numeric

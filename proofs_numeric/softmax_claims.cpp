@@ -13,19 +13,27 @@ using theory::Interval;
 using I = Interval<40>;
 
 Judgement mass_on_maximisers() {
-  // With x = exp(-beta) in (0, 1], weights are x^(top - l). The lemma is
-  //   sum over non-maximisers of x^(top - l) <= (n - k) x^(Delta_J),
-  // true term by term if every exponent is at least Delta_J: checked on every vector of logits in
-  // {0..3}, n <= 6.
+  // With x = exp(-beta) in (0, 1) the weight of a logit l is x^(top - l), so the mass on the k
+  // maximisers is k / (k + sum over the others of x^(top - l)): exact rationals for rational x and
+  // whole logits. Every vector of logits in {0..3}, n <= 5, at three scales.
   bool holds = true;
   unsigned long vectors = 0;
-  for (unsigned n = 1; n <= 6; ++n) {
+  const auto power = [](const Rational& x, const Rational& exponent) {
+    return theory::detail::integer_power<Rational>(x, Integer(numerator(exponent)));
+  };
+  for (unsigned n = 1; n <= 5; ++n) {
     std::vector<Rational> row(n, 0);
     for (;;) {
       ++vectors;
       const Rational top = *std::max_element(row.begin(), row.end());
-      const Rational strict = *theory::strict_gap(std::span<const Rational>(row));
-      for (const Rational& l : row) holds = holds && (l == top || top - l >= strict);
+      const auto k = static_cast<unsigned>(std::count(row.begin(), row.end(), top));
+      const Rational lambda = *theory::strict_gap(std::span<const Rational>(row));
+      for (const Rational& x : {Rational(1, 7), Rational(1, 2), Rational(9, 10)}) {
+        Rational all = 0;
+        for (const Rational& l : row) all += power(x, Rational(top - l));
+        holds =
+            holds && Rational(k) / all >= Rational(k) / (k + Rational(n - k) * power(x, lambda));
+      }
       unsigned i = 0;
       while (i < n && ++row[i] == 4) row[i++] = 0;
       if (i == n) break;

@@ -77,41 +77,57 @@ Enclosure PlaneLosses::largest_sum(double beta, Offsets offsets) const {
 }
 
 std::optional<Enclosure> PlaneLosses::smallest_scale(const Rational& most, Offsets offsets) const {
-  const auto verdict = [&](double beta) -> std::optional<bool> {  // is the demand met?
-    const Enclosure s = largest_sum(beta, offsets);
-    if (s.hi <= most) return true;
-    if (s.lo > most) return false;
-    return std::nullopt;
+  // The demand is met where excess(beta) = ln((S - 1)/(most - 1)) <= 0, nearly linear in beta:
+  // false position finds the root in a few passes, and the bracket is what the error bounds confirm
+  // on either side of it.
+  const double demand = Rational(most - 1).convert_to<double>();
+  struct Point {
+    double beta;
+    double excess;
+    Enclosure sum;
   };
-  if (verdict(0.0) == true) return Enclosure(Rational(0));
-  double high = 1.0;
-  while (verdict(high) != true) {
-    high *= 4.0;
-    if (high > largest_beta) return std::nullopt;
+  const auto at = [&](double beta) {
+    const Enclosure s = largest_sum(beta, offsets);
+    const double middle = Rational(s.middle() - 1).convert_to<double>();
+    return Point{beta, std::log(std::max(middle, 1e-300) / demand), s};
+  };
+  const auto met = [&](const Point& p) { return p.sum.hi <= most; };
+  const auto missed = [&](const Point& p) { return p.sum.lo > most; };
+
+  Point low = at(0.0);
+  if (met(low)) return Enclosure(Rational(0));
+  Point high = at(1.0);
+  while (!met(high)) {
+    if (missed(high)) low = high;
+    high = at(high.beta * 4.0);
+    if (high.beta > largest_beta) return std::nullopt;
   }
-  double low = 0.0;
-  double low_sure = 0.0;
-  double high_sure = high;
-  while (high - low > 1e-13 * high) {
-    const double middle = low + (high - low) / 2;
-    if (middle <= low || middle >= high) break;
-    const auto met = verdict(middle);
-    if (met == true) {
-      high = high_sure = middle;
-    } else if (met == false) {
-      low = low_sure = middle;
+  // Invariant: low is surely missed (or 0), high surely met.
+  for (int pass = 0; pass < 100 && high.beta - low.beta > 1e-13 * high.beta; ++pass) {
+    double guess = low.beta + (high.beta - low.beta) * low.excess / (low.excess - high.excess);
+    if (pass % 3 == 2 || !(guess > low.beta && guess < high.beta))
+      guess = low.beta + (high.beta - low.beta) / 2;
+    const Point p = at(guess);
+    if (met(p)) {
+      high = p;
+    } else if (missed(p)) {
+      low = p;
     } else {
-      // Inside the error bound: close the bracket from both sides around here.
-      double step = 1e-12 * middle;
-      while (low_sure < middle - step && verdict(middle - step) != false) step *= 2;
-      low_sure = std::max(low_sure, verdict(middle - step) == false ? middle - step : low_sure);
-      step = 1e-12 * middle;
-      while (middle + step < high_sure && verdict(middle + step) != true) step *= 2;
-      high_sure = middle + step < high_sure ? middle + step : high_sure;
+      // Inside the error bound: step out on both sides until it is sure.
+      for (double step = 1e-13 * guess; low.beta < guess - step; step *= 2)
+        if (const Point q = at(guess - step); missed(q)) {
+          low = q;
+          break;
+        }
+      for (double step = 1e-13 * guess; guess + step < high.beta; step *= 2)
+        if (const Point q = at(guess + step); met(q)) {
+          high = q;
+          break;
+        }
       break;
     }
   }
-  return Enclosure(Rational(low_sure), Rational(high_sure));
+  return Enclosure(Rational(low.beta), Rational(high.beta));
 }
 
 std::optional<Enclosure> smallest_index_scale(const Formula& theta, std::uint32_t length) {

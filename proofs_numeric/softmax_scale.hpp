@@ -58,7 +58,7 @@ class PlaneLosses {
   [[nodiscard]] Enclosure largest_sum(double beta, Offsets offsets) const;
 
   /// The smallest beta at which every offset has S(m) <= `most` (mass >= 1/most). Nothing where no
-  /// finite beta below 1e15 does (a tie, or a plane too slow). Guarantee: Enclosure. Cost: about 60
+  /// finite beta below 1e15 does (a tie, or a plane too slow). Guarantee: Enclosure. Cost: about 30
   /// passes.
   [[nodiscard]] std::optional<Enclosure> smallest_scale(const Rational& most,
                                                         Offsets offsets) const;

@@ -1,6 +1,18 @@
 #include "theory/circle.hpp"
 
-namespace ropewalk::theory::detail {
+namespace ropewalk::theory {
+
+Formula folded(const Formula& theta) {
+  const Formula turn = Formula(2) * Formula::pi();
+  if (const auto r = theta.turns()) {
+    const Rational half(1, 2);
+    return Formula(Rational(half - fraction(Rational(half - *r)))) * turn;  // in (-1/2, 1/2] turns
+  }
+  const Integer whole = floor(theta / turn + Rational(1, 2));
+  return theta - Formula(Rational(whole)) * turn;
+}
+
+namespace detail {
 
 std::optional<Rational> rational_sine(const Rational& cosine) {
   const Integer q = denominator(cosine);
@@ -10,4 +22,6 @@ std::optional<Rational> rational_sine(const Rational& cosine) {
   return Rational(root, q);
 }
 
-}  // namespace ropewalk::theory::detail
+}  // namespace detail
+
+}  // namespace ropewalk::theory

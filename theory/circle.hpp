@@ -108,6 +108,10 @@ template <class S>
   }
 }
 
+/// theta modulo 2 pi, in (-pi, pi]: all that a rotation knows of its angle. Exact (as a formula);
+/// throws Error(undecided) where 2560 digits cannot tell theta from an odd multiple of pi.
+[[nodiscard]] Formula folded(const Formula& theta);
+
 /// The rotation by t * theta. Guarantee: that of S. Domain for S = Rational: theta = acos(c) with
 /// rational sin, or quarter turns; Error(not_exact) elsewhere.
 template <class S>

@@ -516,6 +516,7 @@ class Reader {
           none.push_back(layer);
         ++layer;
       }
+      if (none.size() == list->size()) unsupported(source, "no layer has rotary embedding");
     } else if (type_in({"llama4_text", "smollm3"}) ||
                section_.find("no_rope_layer_interval") != nullptr) {
       unsigned period = 4;

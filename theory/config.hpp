@@ -62,7 +62,8 @@ struct ResolvedRope {
 
 /// Reads the rotary table of the text part of a Hugging Face config (transformers 4 and 5 shapes,
 /// GPT-J, GPT-NeoX, ChatGLM, Qwen, DeepSeek and other spellings; docs/schedule.md lists them).
-/// Guarantee: Exact (formulas; numbers of the file are taken as the decimals they are written as).
+/// Guarantee: Exact (formulas; a number of the file is the shortest decimal that reads
+/// as the same double).
 /// Cost: that of building one schedule.
 /// Throws Error(bad_value) for a value outside its domain or of the wrong type, Error(conflict) for
 /// two places that disagree, Error(unsupported) for a model without rotary embedding, a layer

@@ -7,7 +7,8 @@ namespace ropewalk::theory {
 
 namespace {
 
-constexpr unsigned longest_exponent = 5000;  // decimal digits and integer powers
+constexpr unsigned longest_exponent = 5000;   // decimal digits and integer powers
+constexpr std::size_t widest_number = 66439;  // bits: 20000 digits
 constexpr std::size_t longest_text = 20000;
 constexpr unsigned long widest_power = 16610;  // bits of a power that is written out: 5000 digits
 
@@ -30,7 +31,12 @@ std::optional<Rational> cosine_of_turns(const Rational& r) {
 }  // namespace
 
 Formula::Formula(const Rational& value)
-    : node_(std::make_shared<const Node>(Node{Op::number, value, {}})) {}
+    : node_(std::make_shared<const Node>(Node{Op::number, value, {}})) {
+  const auto bits = [](mpz_srcptr n) { return mpz_sizeinbase(n, 2); };
+  if (bits(mpq_numref(value.backend().data())) > widest_number ||
+      bits(mpq_denref(value.backend().data())) > widest_number)
+    throw Error(ErrorCode::too_large, "a number of more than 20000 digits");
+}
 
 Formula Formula::make(Op op, Rational value, std::vector<Formula> args) {
   return Formula(std::make_shared<const Node>(Node{op, std::move(value), std::move(args)}));
@@ -283,16 +289,25 @@ class Parser {
   Formula whole() {
     Formula result = sum();
     skip();
-    if (at_ != text_.size()) fail("unexpected '" + std::string(1, text_[at_]) + "'");
+    if (at_ != text_.size()) fail("unexpected " + printable(text_[at_]));
     return result;
   }
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    const std::string shown =
+    std::string shown =
         text_.size() <= 60 ? std::string(text_) : std::string(text_.substr(0, 57)) + "...";
+    for (char& c : shown)
+      if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
     throw Error(ErrorCode::parse,
                 "'" + shown + "': " + what + " at position " + std::to_string(at_ + 1));
+  }
+
+  static std::string printable(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) return "'" + std::string(1, c) + "'";
+    constexpr std::string_view hex = "0123456789abcdef";
+    return "byte 0x" + std::string{hex[byte >> 4U], hex[byte & 15U]};
   }
 
   void skip() {
@@ -361,7 +376,7 @@ class Parser {
     const char c = text_[at_];
     if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.') return {number()};
     if (std::isalpha(static_cast<unsigned char>(c)) != 0) return named();
-    fail("unexpected '" + std::string(1, c) + "'");
+    fail("unexpected " + printable(c));
   }
 
   Formula named() {

@@ -98,6 +98,14 @@ TEST_CASE("discrepancy retrieval: golden values on the command line") {
       "1.9912", "1.9913");
 }
 
+TEST_CASE("discrepancy retrieval writes out inputs in which one letter belongs to one token") {
+  const auto j = run("discrepancy retrieval --theta 0.1 --alphabet 5 --length 4 --json").json();
+  CHECK(j["witness"]["input"].size() == 4);
+  for (const auto& a : j["witness"]["input"])
+    for (const auto& b : j["witness"]["input"])
+      CHECK((a.get<std::string>()[0] != b.get<std::string>()[0] || a == b));
+}
+
 TEST_CASE("discrepancy refuses bad input with one line that names the flag") {
   for (const auto& [arguments, part] :
        {std::pair{"index --theta 1 --length 0", "--length"},

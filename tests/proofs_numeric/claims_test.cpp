@@ -107,6 +107,7 @@ TEST_CASE("A proper input ties at theta = 0") {
   const Judgement j = zero_angle_margin_all();
   CHECK(j.verdict == Verdict::refuted);
   CHECK((*j.witness)["length"] == 2);
+  CHECK((*j.witness)["input"] == nlohmann::ordered_json::array({"A1", "A2"}));
   CHECK(j.value->exact());
 }
 

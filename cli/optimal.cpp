@@ -1,0 +1,220 @@
+// ropewalk optimal
+
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/table.hpp"
+#include "proofs_numeric/optimal.hpp"
+
+namespace ropewalk::cli {
+
+using namespace proofs_numeric;
+using theory::Round;
+
+namespace {
+
+constexpr std::size_t most_complex = 2048;
+
+struct Arguments {
+  Common common;
+  TableArguments table;
+  std::string reach;
+  std::string offset;
+};
+
+std::atomic<bool> interrupted = false;
+
+// Errors about the reach come from the library, which knows no flags.
+template <class F>
+auto naming_reach(F&& f) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    if (e.code() == ErrorCode::too_large)
+      throw Error(e.code(), std::string("--reach: ") + e.what());
+    throw;
+  }
+}
+
+std::string shown(const Rational& x) { return decimal(x, 8, Round::nearest); }
+
+Json json_of(const Rational& a) { return a.str(); }
+Json json_of(const ComplexAmplitude& b) { return {{"re", b.re.str()}, {"im", b.im.str()}}; }
+
+bool carries(const Rational& a) { return a != 0; }
+bool carries(const ComplexAmplitude& b) { return b.re != 0 || b.im != 0; }
+
+std::string shown(const ComplexAmplitude& b) {
+  const std::string im = shown(Rational(abs(b.im)));
+  return shown(b.re) + (b.im < 0 ? " - " : " + ") + im + " i";
+}
+
+template <class Head>
+int print(const Arguments& args, const Head& head, const Enclosure& uniform, double seconds) {
+  const auto share = efficiency(uniform, head.optimum);
+  std::vector<std::size_t> ids;
+  for (std::size_t f = 0; f < head.amplitudes.size(); ++f)
+    if (carries(head.amplitudes[f])) ids.push_back(f + 1);
+  const auto width = head.optimum.relative_width();
+  const int code = width && *width <= OptimalOptions().relative_width ? as_expected : undecided;
+
+  if (args.common.json) {
+    Json out;
+    out["optimum"] = json(head.optimum);
+    out["amplitudes"] = Json::array();
+    for (const auto& a : head.amplitudes) out["amplitudes"].push_back(json_of(a));
+    out["dual"] = Json::array();
+    for (const LagWeight& m : head.dual)
+      out["dual"].push_back({{"lag", m.lag.str()}, {"weight", m.weight.str()}});
+    out["uniform"] = json(uniform);
+    out["efficiency"] = json(share);
+    out["offset"] =
+        args.offset.empty() ? Json(nullptr) : Json(parse_integer("--offset", args.offset).str());
+    out["reach"] = parse_integer("--reach", args.reach).str();
+    out["carrying"] = ids;
+    out["programs"] = head.iterations;
+    out["seconds"] = seconds;
+    std::cout << out.dump(2) << '\n';
+    return code;
+  }
+
+  const Lag offset = args.offset.empty() ? Lag(0) : parse_integer("--offset", args.offset);
+  std::cout << fmt::format("Best head on {} planes, {}lags {}..{}\n", head.amplitudes.size(),
+                           args.offset.empty() ? "" : "offset " + offset.str() + ", relative ",
+                           offset == 0 ? "1" : Lag(-offset).str(),
+                           parse_integer("--reach", args.reach).str());
+  const auto row = [](const char* name, const std::string& value) {
+    std::cout << fmt::format("  {:<11} {}\n", name, value);
+  };
+  row("optimum", text(head.optimum, 12));
+  row("uniform", text(uniform, 12));
+  row("efficiency", share ? text(*share, 6) + " of the optimum with equal amplitudes" : "-");
+  row("programs", std::to_string(head.iterations));
+  row("planes", fmt::format("{} of {} carry weight", ids.size(), head.amplitudes.size()));
+  row("lags", fmt::format("{} bind", head.dual.size()));
+
+  std::vector<std::string> amplitudes;
+  std::size_t wide = std::string("amplitude").size();
+  for (const std::size_t id : ids) {
+    amplitudes.push_back(shown(head.amplitudes[id - 1]));
+    wide = std::max(wide, amplitudes.back().size());
+  }
+  std::cout << fmt::format("\n  {:>4}  {:<{}}  {:>19}  {}\n", "ID", "amplitude", wide, "lag",
+                           "weight");
+  for (std::size_t k = 0; k < std::max(ids.size(), head.dual.size()); ++k) {
+    std::string line = k < ids.size() ? fmt::format("  {:>4}  {:<{}}", ids[k], amplitudes[k], wide)
+                                      : std::string(wide + 8, ' ');
+    if (k < head.dual.size())
+      line += fmt::format("  {:>19}  {}", head.dual[k].lag.str(), shown(head.dual[k].weight));
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::cout << line << '\n';
+  }
+  return code;
+}
+
+int run(const Arguments& args) {
+  const tbb::global_control limit(
+      tbb::global_control::max_allowed_parallelism,
+      args.common.threads > 0
+          ? static_cast<std::size_t>(args.common.threads)
+          : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  const Lag reach = parse_integer("--reach", args.reach);
+  if (reach < 1)
+    throw Error(ErrorCode::bad_value, "--reach must be at least 1, not " + reach.str());
+  const std::vector<Formula> planes = frequencies(args.table, reach);
+  std::optional<Lag> offset;
+  if (!args.offset.empty()) {
+    offset = parse_integer("--offset", args.offset);
+    if (*offset < 0 || *offset > Lag("1000000000000000000"))
+      throw Error(ErrorCode::bad_value, "--offset must lie in 0..1e18, not " + offset->str());
+    if (planes.size() > most_complex)
+      throw Error(
+          ErrorCode::too_large,
+          fmt::format("--offset: complex amplitudes of at most {} planes are handled, not {}",
+                      most_complex, planes.size()));
+  }
+
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  OptimalOptions options;
+  options.stop = &interrupted;
+  if (draws_progress())
+    options.progress = [](unsigned programs) {
+      std::cerr << fmt::format("\rprogram {}", programs) << std::flush;
+    };
+  const auto start = std::chrono::steady_clock::now();
+  const auto answer = [&](auto&& solve) {
+    const auto head = naming_reach(solve);
+    if (options.progress) std::cerr << "\r               \r";
+    const Enclosure uniform =
+        uniform_margin(planes, offset && *offset > reach ? *offset : reach, &interrupted);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return print(args, head, uniform, seconds);
+  };
+  if (offset)
+    return answer([&] { return offset_head(planes, Lag(reach + *offset + 1), *offset, options); });
+  return answer([&] { return optimal_head(planes, reach, options); });
+}
+
+}  // namespace
+
+void add_optimal(CLI::App& root, int& exit_code) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& app = *root.add_subcommand(
+      "optimal", "The best Index head that a frequency table allows, proven from both sides");
+  add_table(app, args->table);
+  app.add_option(
+         "--reach", args->reach,
+         "The head must win at relative lags 1..T, on both sides; T up to 1e18, any size for "
+         "one plane")
+      ->required()
+      ->type_name("T");
+  app.add_option(
+         "--offset", args->offset,
+         "The best head for this offset alone, M keys behind its target and T ahead: complex "
+         "amplitudes (0: it looks at its own token)")
+      ->type_name("M");
+  add_common(app, args->common);
+  app.footer(
+      "The margin of a head with amplitudes a_f >= 0, sum 1, is the least of sum a_f (1 - cos "
+      "theta_f s) over\n"
+      "s = 1..T. The optimum over all a lies in the printed bracket: its lower end is the margin "
+      "of "
+      "the\n"
+      "amplitudes listed, over every lag; its upper end follows from the weights listed on the "
+      "lags, against\n"
+      "which no plane gets more. The JSON has amplitudes and weights as exact fractions. A head of "
+      "equal keys at\n"
+      "offset m and length n, 1 <= m <= n-2, has at most the optimum at T = min(m, n-1-m); the "
+      "amplitudes for\n"
+      "T = n-1 serve every offset.\n"
+      "--offset M answers for that offset alone, n = M+T+1: relative lags s = -M..T without 0 (s "
+      "tokens further\n"
+      "back than the target), amplitudes b_f with sum |b_f| <= 1, margin Re sum b_f (1 - exp(i "
+      "theta_f s)).\n"
+      "Phases help much at M = 0, little already at M = 1.\n"
+      "\n"
+      "JSON: {\"optimum\": {\"lo\", \"hi\"}, \"amplitudes\": [rational], \"dual\": [{\"lag\", "
+      "\"weight\"}], \"uniform\":\n"
+      "{\"lo\", \"hi\"}, \"efficiency\", \"offset\", \"reach\", \"carrying\": [ID], "
+      "\"programs\", \"seconds\"};\n"
+      "with --offset an amplitude is {\"re\", \"im\"}.\n"
+      "\n"
+      "Exit status: 0; 2 for bad input; 3 if interrupted, or if the bracket is wider than one "
+      "millionth.\n"
+      "\n"
+      "Examples:\n"
+      "  ropewalk optimal --base 5e5 --planes 64 --reach 131072\n"
+      "  ropewalk optimal --base 5e5 --planes 64 --reach 16 --offset 0\n"
+      "  ropewalk optimal --schedule examples/configs/llama-3.1-8b.json --reach 8191 --json");
+  app.callback([args, &exit_code] { exit_code = run(*args); });
+}
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,776 @@
+#include "proofs_numeric/optimal.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <ClpSimplex.hpp>
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <unordered_set>
+#include <utility>
+
+#include "proofs_numeric/one_plane.hpp"
+#include "proofs_numeric/turns.hpp"
+
+namespace ropewalk::proofs_numeric {
+
+using theory::Integer;
+using theory::TrigSum;
+using Interval = theory::Interval<40>;
+
+namespace {
+
+constexpr unsigned most_planes = 4096;
+const Lag& farthest() {
+  static const Lag lag("1000000000000000000");
+  return lag;
+}
+// Scans go this far; beyond, the primitive finds the lags that fail.
+constexpr std::int64_t first_scan = std::int64_t{1} << 17;
+constexpr std::int64_t longest_scan = std::int64_t{1} << 28;
+// Entries of the program are scaled by the optimum; above this they count as enough by themselves.
+constexpr double largest_entry = 1e9;
+// A lag at which all planes lie closer to their start than this is taken for a common return.
+constexpr double vanishing = 1e-28;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+void check(const std::vector<Formula>& frequencies, const Lag& reach, unsigned planes) {
+  if (frequencies.empty()) throw Error(ErrorCode::bad_value, "a head needs at least one plane");
+  if (frequencies.size() > planes)
+    throw Error(ErrorCode::bad_value, std::to_string(frequencies.size()) +
+                                          " planes are more than the " + std::to_string(planes) +
+                                          " that are handled");
+  if (reach < 1)
+    throw Error(ErrorCode::bad_value, "the reach must be at least 1, not " + reach.str());
+}
+
+void check_far(const Lag& reach) {
+  if (reach > farthest())
+    throw Error(ErrorCode::too_large,
+                "a reach of " + reach.str() + " is beyond the 1e18 of several planes");
+}
+
+void stop_if(const std::atomic<bool>* stop) {
+  if (stop != nullptr && stop->load()) throw Error(ErrorCode::undecided, "interrupted");
+}
+
+// -------------------------------------------------------------------- candidates, in doubles
+
+double sine(FixedTurns turns) {  // of the angle; relative error as sin_pi
+  const double s = sin_pi(turn_distance(turns << 1));
+  return turns >> 127 == 0 ? s : -s;
+}
+
+// One plane of a head: Re b (1 - e^{i theta s}).
+struct Wave {
+  FixedTurns turns;
+  double re;
+  double im;
+};
+
+double loss(const std::vector<Wave>& head, std::int64_t lag) {
+  double sum = 0;
+  for (const Wave& w : head) {
+    const FixedTurns angle = w.turns * static_cast<FixedTurns>(lag);
+    sum += w.re * one_minus_cosine(angle);
+    if (w.im != 0) sum += w.im * sine(angle);
+  }
+  return sum;
+}
+
+struct Seen {
+  double value;
+  std::int64_t lag;
+  friend bool operator<(const Seen& x, const Seen& y) {
+    return std::pair(x.value, x.lag) < std::pair(y.value, y.lag);
+  }
+};
+
+void keep_lowest(std::vector<Seen>& seen, std::size_t most) {
+  if (seen.size() <= most) return;
+  std::nth_element(seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(most), seen.end());
+  seen.resize(most);
+}
+
+// The lowest of the local minima below `below` of the head's loss over 1..last. Every lag, by the
+// angle-addition formula: rows are the starts of blocks, columns the offsets within a block. The
+// panels are fixed, so that the answer does not depend on the threads.
+std::vector<Seen> failing_lags(const std::vector<Wave>& head, std::int64_t last, double below,
+                               std::size_t most, const std::atomic<bool>* stop) {
+  constexpr Eigen::Index blocks = 64;
+  constexpr Eigen::Index offsets = 512;
+  constexpr std::int64_t panel_size = blocks * offsets;
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto planes = static_cast<Eigen::Index>(head.size());
+
+  double total = 0;
+  RowMajor within(2 * planes, offsets);
+  for (Eigen::Index f = 0; f < planes; ++f) {
+    const Wave& w = head[static_cast<std::size_t>(f)];
+    total += w.re;
+    for (Eigen::Index j = 0; j < offsets; ++j) {
+      const FixedTurns angle = w.turns * static_cast<FixedTurns>(j);
+      within(2 * f, j) = 1 - one_minus_cosine(angle);
+      within(2 * f + 1, j) = -sine(angle);
+    }
+  }
+  const auto panels = static_cast<std::size_t>((last + panel_size - 1) / panel_size);
+  const std::size_t share = std::max<std::size_t>(4, 4 * most / panels);
+  std::vector<std::vector<Seen>> found(panels);
+  tbb::parallel_for(std::size_t{0}, panels, [&](std::size_t p) {
+    if (stop != nullptr && stop->load()) return;
+    const std::int64_t start = 1 + static_cast<std::int64_t>(p) * panel_size;
+    RowMajor starts(blocks, 2 * planes);
+    for (Eigen::Index k = 0; k < blocks; ++k)
+      for (Eigen::Index f = 0; f < planes; ++f) {
+        const Wave& w = head[static_cast<std::size_t>(f)];
+        const FixedTurns angle = w.turns * static_cast<FixedTurns>(start + k * offsets);
+        const double c = 1 - one_minus_cosine(angle);
+        const double s = sine(angle);
+        starts(k, 2 * f) = w.re * c - w.im * s;
+        starts(k, 2 * f + 1) = w.re * s + w.im * c;
+      }
+    RowMajor kept(blocks, offsets);
+    kept.noalias() = starts * within;
+    const double* kept_at = kept.data();
+    const std::int64_t size = std::min(panel_size, last - start + 1);
+    const double above = total - below;
+    for (std::int64_t t = 0; t < size; ++t) {
+      const double here = kept_at[t];
+      if (here <= above) continue;
+      if (t > 0 && kept_at[t - 1] > here) continue;
+      if (t + 1 < size && kept_at[t + 1] > here) continue;
+      found[p].push_back({total - here, start + t});
+    }
+    keep_lowest(found[p], share);
+  });
+  stop_if(stop);
+  std::vector<Seen> all;
+  for (const auto& some : found) all.insert(all.end(), some.begin(), some.end());
+  for (Seen& s : all) s.value = loss(head, s.lag);
+  keep_lowest(all, most);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// The matrix game on the lags and directions known so far.
+class Game {
+ public:
+  explicit Game(const std::vector<Formula>& frequencies) {
+    for (const Formula& theta : frequencies) turns_.push_back(fixed_turns(theta));
+  }
+
+  void add_column(std::size_t plane, double re, double im) {
+    columns_.push_back({plane, re, im});
+    if (!status_.empty())
+      status_.insert(status_.begin() + static_cast<std::ptrdiff_t>(columns_.size() - 1),
+                     ClpSimplex::atLowerBound);
+  }
+
+  // False where the lag is known already.
+  bool add_lag(std::int64_t lag) {
+    if (!known_.insert(lag).second) return false;
+    lags_.push_back(lag);
+    for (const FixedTurns theta : turns_) {
+      const FixedTurns angle = theta * static_cast<FixedTurns>(lag);
+      cosines_.push_back(one_minus_cosine(angle));
+      sines_.push_back(sine(angle));
+    }
+    if (!status_.empty()) status_.push_back(ClpSimplex::basic);
+    return true;
+  }
+
+  // A lag at which no plane is away from its start, as far as doubles can tell.
+  [[nodiscard]] std::optional<std::int64_t> common_return() const {
+    for (std::size_t s = 0; s < lags_.size(); ++s) {
+      const auto at = cosines_.begin() + static_cast<std::ptrdiff_t>(s * turns_.size());
+      if (*std::max_element(at, at + static_cast<std::ptrdiff_t>(turns_.size())) < vanishing)
+        return lags_[s];
+    }
+    return std::nullopt;
+  }
+
+  // min sum x with sum_j x_j g_j(s) / scale >= 1, x >= 0: the value of the game is scale / sum x.
+  // False where Clp finds no optimum.
+  bool solve() {
+    if (!(scale_ > 0)) {
+      scale_ = infinity;
+      for (std::size_t s = 0; s < lags_.size(); ++s) {
+        double sum = 0;
+        for (std::size_t j = 0; j < columns_.size(); ++j) sum += pay(s, j);
+        scale_ = std::min(scale_, std::max(sum / static_cast<double>(columns_.size()), vanishing));
+      }
+    }
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      if (!solve_scaled()) return false;
+      const double ratio = value_ / scale_;
+      scale_ = value_;
+      if (ratio > 0.1 && ratio < 10) return true;
+    }
+    return true;
+  }
+
+  // max_j sum_s mu_s g_j(s), which no head of these columns exceeds.
+  [[nodiscard]] double value() const { return value_; }
+  [[nodiscard]] const std::vector<std::int64_t>& lags() const { return lags_; }
+  [[nodiscard]] const std::vector<double>& mixture() const { return mixture_; }
+  [[nodiscard]] std::size_t planes() const { return turns_.size(); }
+
+  // The head, its weights added up per plane.
+  [[nodiscard]] std::vector<std::pair<double, double>> amplitudes() const {
+    std::vector<std::pair<double, double>> result(turns_.size());
+    for (std::size_t j = 0; j < shares_.size(); ++j) {  // columns added since have no share yet
+      result[columns_[j].plane].first += shares_[j] * columns_[j].re;
+      result[columns_[j].plane].second += shares_[j] * columns_[j].im;
+    }
+    return result;
+  }
+  [[nodiscard]] std::vector<Wave> waves() const {
+    std::vector<Wave> result;
+    const auto all = amplitudes();
+    for (std::size_t f = 0; f < all.size(); ++f)
+      if (all[f].first != 0 || all[f].second != 0)
+        result.push_back({turns_[f], all[f].first, all[f].second});
+    return result;
+  }
+
+  // Adds, per plane that would gain by it, the direction that the mixture leaves most open.
+  bool add_directions(double tolerance) {
+    bool added = false;
+    for (std::size_t f = 0; f < turns_.size(); ++f) {
+      double c = 0;
+      double s = 0;
+      for (std::size_t k = 0; k < lags_.size(); ++k) {
+        c += mixture_[k] * cosines_[k * turns_.size() + f];
+        s += mixture_[k] * sines_[k * turns_.size() + f];
+      }
+      const double size = std::hypot(c, s);
+      if (size <= value_ * (1 + tolerance)) continue;
+      add_column(f, c / size, s / size);
+      added = true;
+    }
+    return added;
+  }
+
+ private:
+  struct Column {
+    std::size_t plane;
+    double re;
+    double im;
+  };
+
+  [[nodiscard]] double pay(std::size_t s, std::size_t j) const {
+    const std::size_t at = s * turns_.size() + columns_[j].plane;
+    return columns_[j].re * cosines_[at] + columns_[j].im * sines_[at];
+  }
+
+  bool solve_scaled() {
+    const std::size_t m = lags_.size();
+    const std::size_t n = columns_.size();
+    std::vector<CoinBigIndex> begins{0};
+    std::vector<int> rows;
+    std::vector<double> entries;
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t s = 0; s < m; ++s) {
+        const double entry = pay(s, j) / scale_;
+        if (entry == 0) continue;
+        rows.push_back(static_cast<int>(s));
+        entries.push_back(std::min(entry, largest_entry));
+      }
+      begins.push_back(static_cast<CoinBigIndex>(rows.size()));
+    }
+    const std::vector<double> ones(std::max(m, n), 1.0);
+    ClpSimplex lp;
+    lp.setLogLevel(0);
+    lp.setPrimalTolerance(1e-9);
+    lp.setDualTolerance(1e-9);
+    lp.scaling(0);  // done above; a second scaling and perturbed costs leave it short of 1e-9
+    lp.setPerturbation(100);
+    lp.loadProblem(static_cast<int>(n), static_cast<int>(m), begins.data(), rows.data(),
+                   entries.data(), nullptr, nullptr, ones.data(), ones.data(), nullptr);
+    if (status_.size() == n + m) lp.copyinStatus(status_.data());
+    lp.dual();
+    if (lp.status() != 0) return false;
+    status_.assign(lp.statusArray(), lp.statusArray() + n + m);
+    shares_ = normalised(lp.getColSolution(), n);
+    mixture_ = normalised(lp.getRowPrice(), m);
+    if (shares_.empty() || mixture_.empty()) return false;
+    value_ = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::size_t s = 0; s < m; ++s)
+        if (mixture_[s] != 0) sum += mixture_[s] * pay(s, j);
+      value_ = std::max(value_, sum);
+    }
+    return value_ > 0;
+  }
+
+  // Without what is negative or noise, sum 1; empty where nothing is left.
+  static std::vector<double> normalised(const double* from, std::size_t count) {
+    std::vector<double> result(from, from + count);
+    double sum = 0;
+    for (double& x : result) {
+      if (!(x > 0)) x = 0;
+      sum += x;
+    }
+    if (!(sum > 0) || !std::isfinite(sum)) return {};
+    for (double& x : result) x /= sum;
+    return result;
+  }
+
+  std::vector<FixedTurns> turns_;
+  std::vector<Column> columns_;
+  std::vector<std::int64_t> lags_;
+  std::unordered_set<std::int64_t> known_;
+  std::vector<double> cosines_;  // 1 - cos, lag by lag
+  std::vector<double> sines_;
+  std::vector<unsigned char> status_;  // Clp's basis, columns first
+  std::vector<double> shares_;
+  std::vector<double> mixture_;
+  double value_ = 0;
+  double scale_ = 0;
+};
+
+// ------------------------------------------------------------------------- proofs, in rationals
+
+// Decimals after the point with which a share of a game of this value is written.
+unsigned places(double value) {
+  const double magnitude = value > 0 ? -std::log10(value) : 30;
+  return 12 + static_cast<unsigned>(std::clamp(magnitude, 0.0, 30.0));
+}
+
+Integer power_of_ten(unsigned exponent) {
+  return boost::multiprecision::pow(Integer(10), exponent);
+}
+
+// Shares as whole multiples of 10^-digits, rounded down, the rest given to the largest: sum exactly
+// 1.
+std::vector<Rational> as_rationals(const std::vector<double>& shares, unsigned digits) {
+  const Integer unit = power_of_ten(digits);
+  std::vector<Integer> parts;
+  Integer rest = unit;
+  for (const double x : shares) {
+    parts.push_back(theory::floor(Rational(Rational(x) * Rational(unit))));
+    rest -= parts.back();
+  }
+  const auto largest = std::max_element(shares.begin(), shares.end()) - shares.begin();
+  parts[static_cast<std::size_t>(largest)] += rest;
+  std::vector<Rational> result;
+  for (const Integer& p : parts) result.emplace_back(p, unit);
+  return result;
+}
+
+std::vector<LagWeight> as_mixture(const Game& game, unsigned digits) {
+  const std::vector<Rational> weights = as_rationals(game.mixture(), digits);
+  std::vector<LagWeight> result;
+  for (std::size_t s = 0; s < weights.size(); ++s)
+    if (weights[s] != 0) result.push_back({Lag(game.lags()[s]), weights[s]});
+  std::sort(result.begin(), result.end(),
+            [](const LagWeight& x, const LagWeight& y) { return x.lag < y.lag; });
+  return result;
+}
+
+// Complex amplitudes in whole multiples of a unit, divided by an upper bound of the sum of their
+// sizes: sum |b_f| <= 1.
+std::vector<ComplexAmplitude> as_complex(const std::vector<std::pair<double, double>>& shares,
+                                         unsigned digits) {
+  const Rational unit(power_of_ten(digits));
+  std::vector<std::pair<Integer, Integer>> parts;
+  Integer total = 0;
+  for (const auto& [re, im] : shares) {
+    const Integer p = theory::floor(Rational(Rational(re) * unit));
+    const Integer q = theory::floor(Rational(Rational(im) * unit));
+    const Integer square = p * p + q * q;
+    Integer size = boost::multiprecision::sqrt(square);
+    if (size * size < square) ++size;
+    total += size;
+    parts.emplace_back(p, q);
+  }
+  std::vector<ComplexAmplitude> result;
+  for (const auto& [p, q] : parts) result.push_back({Rational(p, total), Rational(q, total)});
+  return result;
+}
+
+// 1 - cos theta s and sin theta s without cancellation; exact zeros where the turns are rational.
+struct Turned {
+  Interval away;
+  Interval sideways;
+};
+
+Turned turned(const Formula& theta, const Lag& lag) {
+  if (const auto turns = theta.turns()) {
+    const Rational part = theory::fraction(Rational(*turns * Rational(lag)));
+    return {Interval(1) - theory::cosine_of_turns<Interval>(part),
+            theory::cosine_of_turns<Interval>(Rational(part - Rational(1, 4)))};
+  }
+  const Interval half = Interval(lag) * theta.as<Interval>() / Interval(2);
+  const Interval s = sin(half);
+  return {Interval(2) * s * s, sin(Interval(Interval(2) * half))};
+}
+
+void check_mixture(const std::vector<Formula>& frequencies, const std::vector<LagWeight>& mixture,
+                   bool both_sides) {
+  if (frequencies.empty()) throw Error(ErrorCode::bad_value, "a head needs at least one plane");
+  Rational sum;
+  for (const LagWeight& m : mixture) {
+    if (both_sides ? m.lag == 0 : m.lag < 1)
+      throw Error(ErrorCode::bad_value, "a mixture of lags holds lag " + m.lag.str());
+    if (m.weight < 0)
+      throw Error(ErrorCode::bad_value, "lag " + m.lag.str() + " has the weight " + m.weight.str());
+    sum += m.weight;
+  }
+  if (sum != 1)
+    throw Error(ErrorCode::bad_value, "the weights of the lags add up to " + sum.str() + ", not 1");
+}
+
+// The planes whose value against the mixture may be the maximum. In doubles a value is off by less
+// than 1e-10: 48u relative per cosine, u per weight and sum for up to 10^5 lags, 2 pi lag 2^-127
+// for the angle, all values at most 2. So a plane 1e-9 below another cannot be the maximum.
+std::vector<std::size_t> contenders(const std::vector<Formula>& frequencies,
+                                    const std::vector<LagWeight>& mixture, bool complex) {
+  std::vector<std::size_t> all(frequencies.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const bool far = std::any_of(mixture.begin(), mixture.end(),
+                               [](const LagWeight& m) { return abs(m.lag) > farthest(); });
+  if (far || mixture.size() > 100000) return all;
+  std::vector<std::pair<std::int64_t, double>> weights;
+  for (const LagWeight& m : mixture)
+    weights.emplace_back(static_cast<std::int64_t>(m.lag), m.weight.convert_to<double>());
+  std::vector<double> values;
+  for (const Formula& theta : frequencies) {
+    const FixedTurns turns = fixed_turns(theta);
+    double c = 0;
+    double s = 0;
+    for (const auto& [lag, weight] : weights) {
+      const FixedTurns angle = turns * static_cast<FixedTurns>(lag);
+      c += weight * one_minus_cosine(angle);
+      if (complex) s += weight * sine(angle);
+    }
+    values.push_back(std::hypot(c, s));
+  }
+  const double best = *std::max_element(values.begin(), values.end());
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](std::size_t f) { return values[f] < best - 1e-9; }),
+            all.end());
+  return all;
+}
+
+template <class F>
+Enclosure largest(const std::vector<std::size_t>& planes, F&& value) {
+  std::vector<Enclosure> values(planes.size());
+  tbb::parallel_for(std::size_t{0}, planes.size(),
+                    [&](std::size_t k) { values[k] = value(planes[k]); });
+  Enclosure result = values.front();
+  for (const Enclosure& e : values) {
+    result.lo = std::max(result.lo, e.lo);
+    result.hi = std::max(result.hi, e.hi);
+  }
+  return result;
+}
+
+// ------------------------------------------------------------------------------- the two meet
+
+// What differs between the heads: how doubles become a proven lower bound, what bounds the mixture,
+// and whether directions are added.
+template <class Head>
+struct Sides {
+  std::function<std::pair<decltype(Head::amplitudes), TrigSum>(const Game&, unsigned)> propose;
+  std::function<Enclosure(const std::vector<LagWeight>&)> bound;
+  bool directions = false;
+};
+
+// All lags of `range` but 0.
+template <class Head>
+Head play(Game& game, const LagRange& range, const Sides<Head>& sides, Head head,
+          const OptimalOptions& options) {
+  const auto ahead = std::max<std::int64_t>(0, static_cast<std::int64_t>(range.last));
+  const auto behind = std::max<std::int64_t>(0, -static_cast<std::int64_t>(range.first));
+  const std::int64_t last = std::max(ahead, behind);
+  const double tolerance = std::max(options.relative_width.convert_to<double>(), 1e-12) / 10;
+  const std::size_t most = std::max<std::size_t>(64, 2 * game.planes());
+
+  for (const auto& [end, sign] : {std::pair{ahead, 1}, {behind, -1}}) {
+    for (std::int64_t s = 1; s <= std::min<std::int64_t>(end, 64); ++s) game.add_lag(sign * s);
+    for (std::int64_t s = 64; s <= end / 2; s *= 2) game.add_lag(sign * s * 2);
+    if (end > 0) game.add_lag(sign * end);
+  }
+
+  const auto close_enough = [&] {
+    return head.optimum.hi - head.optimum.lo <= options.relative_width * head.optimum.lo;
+  };
+  const auto raise = [&](decltype(Head::amplitudes) amplitudes, const TrigSum& sum) {
+    ExtremumOptions ask;
+    ask.records = true;
+    ask.stop = options.stop;
+    const ExtremumReport report = minimum(sum, range, ask);
+    if (report.extremum.value.lo > head.optimum.lo || head.amplitudes.empty()) {
+      head.optimum.lo = std::max(head.optimum.lo, report.extremum.value.lo);
+      head.amplitudes = std::move(amplitudes);
+    }
+    bool added = false;
+    for (const Lag& lag : report.extremum.lags)
+      added = game.add_lag(static_cast<std::int64_t>(lag)) || added;
+    for (const Record& record : report.records)
+      added = game.add_lag(static_cast<std::int64_t>(record.lag)) || added;
+    return added;
+  };
+  const auto lower = [&](std::vector<LagWeight> mixture) {
+    const Enclosure bound = sides.bound(mixture);
+    if (bound.hi < head.optimum.hi || head.dual.empty()) {
+      head.optimum.hi = std::min(head.optimum.hi, bound.hi);
+      head.dual = std::move(mixture);
+    }
+  };
+
+  std::int64_t scanned = std::min(last, first_scan);
+  for (;;) {
+    stop_if(options.stop);
+    if (const auto lag = game.common_return()) lower({{Lag(*lag), Rational(1)}});
+    if (!head.dual.empty() && head.optimum.hi == 0) break;
+    if (head.iterations == options.rounds || !game.solve()) break;
+    ++head.iterations;
+    if (options.progress) options.progress(head.iterations);
+
+    bool added = sides.directions && game.add_directions(tolerance);
+    const double bar = game.value() * (1 - tolerance);
+    for (;;) {
+      for (const auto& [end, sign] : {std::pair{ahead, 1}, {behind, -1}}) {
+        if (end == 0) continue;
+        std::vector<Wave> head_there = game.waves();  // at lag -s it is its conjugate at lag s
+        for (Wave& w : head_there) w.im *= sign;
+        const std::int64_t to = std::min(scanned, end);
+        for (const Seen& s : failing_lags(head_there, to, bar, most, options.stop))
+          added = (s.value < bar && game.add_lag(sign * s.lag)) || added;
+      }
+      if (added || scanned >= std::min(last, longest_scan)) break;
+      scanned = std::min({last, longest_scan, scanned * 8});
+    }
+    if (added) continue;
+
+    const unsigned digits = places(game.value());
+    lower(as_mixture(game, digits));
+    auto [amplitudes, sum] = sides.propose(game, digits);
+    added = raise(std::move(amplitudes), sum);
+    if (close_enough() || !added) break;
+  }
+  if (head.dual.empty() && !game.mixture().empty()) lower(as_mixture(game, places(game.value())));
+  if (head.amplitudes.empty()) {  // out of rounds, or a common return
+    auto [amplitudes, sum] = sides.propose(game, places(game.value()));
+    raise(std::move(amplitudes), sum);
+  }
+  if (head.dual.empty()) lower({{Lag(ahead > 0 ? 1 : -1), Rational(1)}});
+  return head;
+}
+
+std::vector<Rational> equal_amplitudes(std::size_t planes) {
+  return std::vector<Rational>(planes, Rational(1, Integer(planes)));
+}
+
+TrigSum loss_of(const std::vector<Rational>& amplitudes, const std::vector<Formula>& frequencies) {
+  std::vector<Rational> weights;
+  std::vector<Formula> angles;
+  for (std::size_t f = 0; f < amplitudes.size(); ++f) {
+    if (amplitudes[f] == 0) continue;
+    weights.push_back(amplitudes[f]);
+    angles.push_back(frequencies[f]);
+  }
+  return theory::aligned_loss(weights, angles);
+}
+
+}  // namespace
+
+OptimalHead optimal_head(const std::vector<Formula>& frequencies, const Lag& reach,
+                         const OptimalOptions& options) {
+  check(frequencies, reach, most_planes);
+  OptimalHead head;
+  if (frequencies.size() == 1) {
+    const OnePlaneGap gap = one_plane_gap(frequencies.front(), reach);
+    return {gap.value, {Rational(1)}, {{gap.lag, Rational(1)}}, 0};
+  }
+  check_far(reach);
+  head.optimum = {0, 2};
+  Game game(frequencies);
+  for (std::size_t f = 0; f < frequencies.size(); ++f) game.add_column(f, 1, 0);
+  Sides<OptimalHead> sides;
+  sides.propose = [&](const Game& g, unsigned digits) {
+    std::vector<double> shares;
+    if (!g.mixture().empty())
+      for (const auto& [re, im] : g.amplitudes()) shares.push_back(re);
+    std::vector<Rational> amplitudes =
+        shares.empty() ? equal_amplitudes(frequencies.size()) : as_rationals(shares, digits);
+    TrigSum sum = loss_of(amplitudes, frequencies);
+    return std::pair(std::move(amplitudes), std::move(sum));
+  };
+  sides.bound = [&](const std::vector<LagWeight>& mixture) {
+    return mixture_bound(frequencies, mixture);
+  };
+  return play(game, LagRange{1, reach, {}}, sides, std::move(head), options);
+}
+
+OffsetHead offset_head(const std::vector<Formula>& frequencies, const Lag& length,
+                       const Lag& offset, const OptimalOptions& options) {
+  if (length < 2)
+    throw Error(ErrorCode::bad_value, "the length must be at least 2, not " + length.str());
+  const Lag reach = reach_of(length, offset);
+  check(frequencies, reach, most_planes / 2);
+  check_far(reach);
+  const Lag behind = length - 1 - offset;
+  LagRange range{-offset, behind, {}};
+  if (offset == 0)
+    range.first = 1;
+  else if (behind == 0)
+    range.last = -1;
+  else
+    range.excluded.emplace_back(0);
+  OffsetHead head;
+  head.optimum = {0, 2};
+  Game game(frequencies);
+  for (std::size_t f = 0; f < frequencies.size(); ++f)
+    for (const auto& [re, im] :
+         {std::pair{1.0, 0.0}, {0.0, 1.0}, {0.0, -1.0}, {0.8, 0.6}, {0.8, -0.6}})
+      game.add_column(f, re, im);
+  Sides<OffsetHead> sides;
+  sides.directions = true;
+  sides.propose = [&](const Game& g, unsigned digits) {
+    std::vector<ComplexAmplitude> amplitudes;
+    if (!g.mixture().empty())
+      amplitudes = as_complex(g.amplitudes(), digits);
+    else
+      for (const Rational& a : equal_amplitudes(frequencies.size())) amplitudes.push_back({a, 0});
+    TrigSum sum = offset_loss(amplitudes, frequencies);
+    return std::pair(std::move(amplitudes), std::move(sum));
+  };
+  sides.bound = [&](const std::vector<LagWeight>& mixture) {
+    return offset_mixture_bound(frequencies, mixture);
+  };
+  head = play(game, range, sides, std::move(head), options);
+  if (head.optimum.lo == 0)  // which the head without weight has, exactly
+    head.amplitudes.assign(frequencies.size(), {Rational(0), Rational(0)});
+  return head;
+}
+
+Enclosure mixture_bound(const std::vector<Formula>& frequencies,
+                        const std::vector<LagWeight>& mixture) {
+  check_mixture(frequencies, mixture, false);
+  return largest(contenders(frequencies, mixture, false), [&](std::size_t f) {
+    Interval sum;
+    for (const LagWeight& m : mixture)
+      sum += Interval(m.weight) * turned(frequencies[f], m.lag).away;
+    return enclosure(sum);
+  });
+}
+
+Enclosure offset_mixture_bound(const std::vector<Formula>& frequencies,
+                               const std::vector<LagWeight>& mixture) {
+  check_mixture(frequencies, mixture, true);
+  return largest(contenders(frequencies, mixture, true), [&](std::size_t f) {
+    Interval c;
+    Interval s;
+    for (const LagWeight& m : mixture) {
+      const Turned t = turned(frequencies[f], m.lag);
+      c += Interval(m.weight) * t.away;
+      s += Interval(m.weight) * t.sideways;
+    }
+    const Interval squares = c * c + s * s;
+    return enclosure(sqrt(max(squares, Interval(0))));
+  });
+}
+
+TrigSum offset_loss(const std::vector<ComplexAmplitude>& amplitudes,
+                    const std::vector<Formula>& frequencies) {
+  if (amplitudes.size() != frequencies.size())
+    throw Error(ErrorCode::bad_value, std::to_string(amplitudes.size()) + " amplitudes for " +
+                                          std::to_string(frequencies.size()) + " planes");
+  TrigSum sum;
+  for (std::size_t f = 0; f < amplitudes.size(); ++f) {
+    const ComplexAmplitude& b = amplitudes[f];
+    sum.offset += b.re;
+    if (b.re != 0) sum.terms.push_back({Rational(-b.re), frequencies[f], Formula()});
+    if (b.im != 0)  // sin x = cos(x - pi/2)
+      sum.terms.push_back({b.im, frequencies[f], -Formula::pi() / Formula(2)});
+  }
+  return sum;
+}
+
+Enclosure uniform_margin(const std::vector<Formula>& frequencies, const Lag& reach,
+                         std::atomic<bool>* stop) {
+  check(frequencies, reach, most_planes);
+  if (frequencies.size() == 1) return one_plane_gap(frequencies.front(), reach).value;
+  check_far(reach);
+  ExtremumOptions ask;
+  ask.stop = stop;
+  return minimum(loss_of(equal_amplitudes(frequencies.size()), frequencies), LagRange{1, reach, {}},
+                 ask)
+      .extremum.value;
+}
+
+std::optional<Enclosure> efficiency(const Enclosure& margin, const Enclosure& optimum) {
+  if (optimum.lo.sign() <= 0) return std::nullopt;
+  return Enclosure(margin.lo / optimum.hi, margin.hi / optimum.lo);
+}
+
+Lag two_sided_reach(const Lag& length, const Lag& offset) {
+  if (offset < 1 || offset > length - 2)
+    throw Error(ErrorCode::bad_value, "the offset must lie in 1.." + Lag(length - 2).str() +
+                                          " at length " + length.str() + ", not " + offset.str());
+  const Lag behind = length - 1 - offset;
+  return offset < behind ? offset : behind;
+}
+
+std::optional<Enclosure> dirichlet_bound(unsigned planes, const Lag& reach) {
+  if (planes < 1) throw Error(ErrorCode::bad_value, "a head needs at least one plane");
+  if (reach < 1)
+    throw Error(ErrorCode::bad_value, "the reach must be at least 1, not " + reach.str());
+  Integer root;  // the largest Q with Q^planes <= reach
+  mpz_root(root.backend().data(), reach.backend().data(), planes);
+  if (root < 3) return std::nullopt;
+  const Rational turns(Integer(1), root);
+  if (root == 3 || root == 4 || root == 6)
+    return Enclosure(Rational(1 - theory::cosine_of_turns<Rational>(turns)));
+  const auto value = theory::at_rising_precision([&]<class I>() -> std::optional<Enclosure> {
+    const I s = sin(I(I(turns) * I::pi()));
+    return enclosure(I(I(2) * s * s));
+  });
+  return value;
+}
+
+std::optional<Enclosure> retrieval_bound(const std::vector<Formula>& frequencies,
+                                         const Lag& length) {
+  if (frequencies.empty()) throw Error(ErrorCode::bad_value, "a head needs at least one plane");
+  if (length < 2)
+    throw Error(ErrorCode::bad_value, "the length must be at least 2, not " + length.str());
+  const Rational n(length);
+  const Rational wanted(1, power_of_ten(20));
+  Enclosure result{0, 0};
+  for (const Formula& theta : frequencies) {
+    const auto turns = theta.turns();
+    if (turns && denominator(*turns) == 1) return std::nullopt;
+    std::optional<Enclosure> best;
+    if (turns && denominator(Rational(*turns * n)) == 1) {
+      best = Enclosure(Rational(0));  // sin(n theta/2) is 0 and sin(theta/2) is not
+    } else {
+      theory::at_rising_precision(
+          [&]<class I>() -> std::optional<Enclosure> {
+            const I half = turns ? I(*turns) * I::pi() : theta.as<I>() / I(2);
+            const I below = sin(half);
+            if (!sign(below)) return std::nullopt;
+            const Enclosure e =
+                enclosure(I(I(2) * abs(I(sin(I(I(length) * half)) / (I(length) * below)))));
+            best = e;
+            const auto width = e.relative_width();
+            return width && *width <= wanted ? best : std::nullopt;
+          },
+          static_cast<unsigned>(length.str().size() + 30));
+    }
+    if (!best)
+      throw Error(ErrorCode::undecided,
+                  theta.text() + " cannot be told from a whole number of turns");
+    result.lo = std::max(result.lo, best->lo);
+    result.hi = std::max(result.hi, best->hi);
+  }
+  return result;
+}
+
+}  // namespace ropewalk::proofs_numeric
