@@ -1,7 +1,6 @@
 // ropewalk base
 
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 
 #include <iostream>
 #include <memory>
@@ -149,11 +148,7 @@ void print(const BaseQuestion& question, const BaseSet& set, bool pieces) {
 }
 
 int run(const Arguments& args) {
-  const tbb::global_control limit(
-      tbb::global_control::max_allowed_parallelism,
-      args.common.threads > 0
-          ? static_cast<std::size_t>(args.common.threads)
-          : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  const tbb::global_control limit = thread_limit(args.common);
   const BaseQuestion question = parse(args);
   BaseOptions options;
   const bool draws = draws_progress();

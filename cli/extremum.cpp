@@ -1,7 +1,6 @@
 // ropewalk extremum
 
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 
 #include <chrono>
 #include <csignal>
@@ -139,11 +138,7 @@ void print_row(const char* label, const Extremum& e) {
 }
 
 int run(const Arguments& args) {
-  const tbb::global_control limit(
-      tbb::global_control::max_allowed_parallelism,
-      args.common.threads > 0
-          ? static_cast<std::size_t>(args.common.threads)
-          : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  const tbb::global_control limit = thread_limit(args.common);
   const bool has_table = names_table(args.table);
   if (has_table == !args.spec.empty())
     throw Error(ErrorCode::usage,

@@ -1,7 +1,6 @@
 // ropewalk optimal
 
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 
 #include <chrono>
 #include <csignal>
@@ -120,11 +119,7 @@ int print(const Arguments& args, const Head& head, const Enclosure& uniform, dou
 }
 
 int run(const Arguments& args) {
-  const tbb::global_control limit(
-      tbb::global_control::max_allowed_parallelism,
-      args.common.threads > 0
-          ? static_cast<std::size_t>(args.common.threads)
-          : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  const tbb::global_control limit = thread_limit(args.common);
   const Lag reach = parse_integer("--reach", args.reach);
   if (reach < 1)
     throw Error(ErrorCode::bad_value, "--reach must be at least 1, not " + reach.str());

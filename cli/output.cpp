@@ -76,4 +76,11 @@ void add_common(CLI::App& app, Common& common) {
       ->type_name("N");
 }
 
+tbb::global_control thread_limit(const Common& common) {
+  using Control = tbb::global_control;
+  const std::size_t all = Control::active_value(Control::max_allowed_parallelism);
+  return Control(Control::max_allowed_parallelism,
+                 common.threads > 0 ? static_cast<std::size_t>(common.threads) : all);
+}
+
 }  // namespace ropewalk::cli

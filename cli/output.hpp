@@ -2,6 +2,8 @@
 /// \file
 /// What the commands share: numbers in and out, files written whole or not at all, common flags.
 
+#include <tbb/global_control.h>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,5 +49,7 @@ struct Common {
   int threads = 0;  ///< 0: all cores
 };
 void add_common(CLI::App& app, Common& common);
+/// Keeps to --threads for as long as it lives.
+[[nodiscard]] tbb::global_control thread_limit(const Common& common);
 
 }  // namespace ropewalk::cli

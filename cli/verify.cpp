@@ -1,7 +1,6 @@
 // ropewalk verify
 
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 
 #include <atomic>
@@ -153,11 +152,7 @@ std::vector<Outcome> settle(const std::vector<Claim>& claims) {
 }
 
 int run(const Arguments& args) {
-  const tbb::global_control limit(
-      tbb::global_control::max_allowed_parallelism,
-      args.common.threads > 0
-          ? static_cast<std::size_t>(args.common.threads)
-          : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  const tbb::global_control limit = thread_limit(args.common);
   if (args.markdown && !args.list) throw Error(ErrorCode::usage, "--markdown goes with --list");
   if (args.list) return list(args);
   if (!args.schedule.config.empty()) {
