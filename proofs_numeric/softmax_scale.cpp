@@ -80,7 +80,7 @@ std::optional<Enclosure> PlaneLosses::smallest_scale(const Rational& most, Offse
   // The demand is met where excess(beta) = ln((S - 1)/(most - 1)) <= 0, nearly linear in beta:
   // false position finds the root in a few passes, and the bracket is what the error bounds confirm
   // on either side of it.
-  const double demand = Rational(most - 1).convert_to<double>();
+  const auto demand = Rational(most - 1).convert_to<double>();
   struct Point {
     double beta;
     double excess;
@@ -88,7 +88,7 @@ std::optional<Enclosure> PlaneLosses::smallest_scale(const Rational& most, Offse
   };
   const auto at = [&](double beta) {
     const Enclosure s = largest_sum(beta, offsets);
-    const double middle = Rational(s.middle() - 1).convert_to<double>();
+    const auto middle = Rational(s.middle() - 1).convert_to<double>();
     return Point{beta, std::log(std::max(middle, 1e-300) / demand), s};
   };
   const auto met = [&](const Point& p) { return p.sum.hi <= most; };
