@@ -31,8 +31,8 @@ TEST_CASE("verify takes names and papers") {
   const auto two = run("verify P1.T3.2b.max R6 --json").json();
   REQUIRE(two["claims"].size() == 2);
   CHECK(two["claims"][0]["witness"]["length"] == 4);
-  for (const auto& claim : run("verify --paper P2 --json").json()["claims"])
-    CHECK(claim["paper"] == "P2");
+  const auto of_one_paper = run("verify --paper P2 --json").json();
+  for (const auto& claim : of_one_paper["claims"]) CHECK(claim["paper"] == "P2");
   CHECK(run("verify P9.T1").complains("P9.T1"));
   CHECK(run("verify P9.T1").code == 2);
   CHECK(run("verify --paper P9").code == 2);
