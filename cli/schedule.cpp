@@ -12,7 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/json_file.hpp"
 #include "cli/output.hpp"
-#include "cli/sha256.hpp"
+#include "proofs_numeric/sha256.hpp"
 #include "theory/config.hpp"
 
 namespace ropewalk::cli {
@@ -295,7 +295,7 @@ std::string golden_table(const File& file, const Arguments& args) {
   out["ropewalk"] = ROPEWALK_VERSION;
   out["transformers_followed"] = theory::transformers_followed;
   out["config"] = {{"file", std::filesystem::path(file.path).filename().string()},
-                   {"sha256", sha256(file.text)},
+                   {"sha256", proofs_numeric::sha256(file.text)},
                    {"length", args.length.empty() ? Json(nullptr) : Json(args.length)},
                    {"layer", args.layer.empty() ? Json(nullptr) : Json(args.layer)}};
   out["scheme"] = rope.schedule.scheme;

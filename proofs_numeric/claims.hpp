@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proofs_numeric/certificate.hpp"
 #include "theory/enclosure.hpp"
 
 namespace ropewalk::proofs_numeric {
@@ -29,6 +30,7 @@ struct Judgement {
   std::string scope;                       ///< what the machine checked: ranges, covers
   std::optional<theory::Enclosure> value;  ///< the number at the heart of the claim
   std::optional<Witness> witness;          ///< an input that refutes or attains
+  std::vector<Fact> facts = {};            ///< what the certificate holds
 };
 
 /// One entry of the ledger.

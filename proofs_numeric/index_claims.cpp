@@ -15,16 +15,16 @@ using I = Interval<40>;
 
 namespace {
 
-Enclosure enclosed(const I& x) { return enclosure(x); }
+Enclosure bounds(const I& x) { return enclosure(x); }
 
 I pi() { return I::pi(); }
 
 // 2 pi^2 / n^2
-Enclosure square_law(unsigned n) { return enclosed(I(2) * pi() * pi() / I(n) / I(n)); }
+Enclosure square_law(unsigned n) { return bounds(I(2) * pi() * pi() / I(n) / I(n)); }
 
 // 1 - cos(2 pi / (T + 1)), the supremum over theta at reach T (R2).
 Enclosure best_gap(unsigned reach) {
-  return enclosed(I(1) - theory::cosine_of_turns<I>(Rational(1, reach + 1)));
+  return bounds(I(1) - theory::cosine_of_turns<I>(Rational(1, reach + 1)));
 }
 
 // True if for every alpha in [0, 1/2] some 1 <= s <= T has ||s alpha|| <= 1/(T+1): the closed
@@ -67,7 +67,7 @@ Judgement index_feasible() {
   for (unsigned s = 1; s < longest; ++s) {
     const Rational loss = 1 - theory::cosine<Rational>(theta, s);
     if (loss < least) least = loss;
-    holds = holds && loss > 0 && enclosed(I(I(1) - theory::cosine<I>(theta, s))).contains(loss);
+    holds = holds && loss > 0 && bounds(I(I(1) - theory::cosine<I>(theta, s))).contains(loss);
   }
   const OnePlaneGap gap = one_plane_gap(theta, longest - 1);
   holds = holds && gap.value.contains(least);
@@ -112,7 +112,7 @@ Judgement index_gap_below_one_minus_cosine() {
     for (unsigned m = 0; m < n; ++m)
       holds = holds && (m >= 1 || n - 1 - m >= 1) && reach_of(n, m) >= 1;
   const Formula theta = Formula::parse("0.8");
-  const Enclosure value = enclosed(I(I(1) - theory::cosine<I>(theta, 1)));
+  const Enclosure value = bounds(I(I(1) - theory::cosine<I>(theta, 1)));
   for (unsigned n = 2; n <= 32; ++n)
     holds =
         holds && one_plane_gap(theta, reach_of(n, offset_of(n, Reading::max))).value.lo <= value.hi;
@@ -135,7 +135,7 @@ Judgement index_gap_below_square_law_max() {
     if (best_gap(reach).hi <= bound.lo) continue;  // no theta violates at this length
     // Angles around the optimum 2 pi/(T+1) that violate: widen while certain, then take the
     // simplest number.
-    const Rational centre = enclosed(I(2) * pi() / I(reach + 1)).middle();
+    const Rational centre = bounds(I(2) * pi() / I(reach + 1)).middle();
     const auto violates = [&](const Rational& theta) {
       return one_plane_gap(Formula(theta), reach).value.lo > bound.hi;
     };
@@ -231,7 +231,7 @@ Judgement one_plane_gap_by_continued_fractions() {
     std::optional<Enclosure> least;  // the obvious way: every lag
     Lag at = 0;
     for (unsigned s = 1; s <= longest; ++s) {
-      const Enclosure loss = enclosed(I(I(1) - theory::cosine<I>(theta, s)));
+      const Enclosure loss = bounds(I(I(1) - theory::cosine<I>(theta, s)));
       if (!least || loss.hi < least->lo) {
         least = loss;
         at = s;

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// SHA-256 (FIPS 180-4), to name an input by its content.
+/// SHA-256 (FIPS 180-4), to name a text by its content.
 
 #include <array>
 #include <bit>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace ropewalk::cli {
+namespace ropewalk::proofs_numeric {
 
 namespace sha256_detail {
 
@@ -121,4 +121,4 @@ inline void absorb(std::array<std::uint32_t, 8>& state, const unsigned char* byt
   return result;
 }
 
-}  // namespace ropewalk::cli
+}  // namespace ropewalk::proofs_numeric
