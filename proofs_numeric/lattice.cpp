@@ -148,13 +148,16 @@ Integer nearest(const Integer& numerator, const Integer& denominator) {
 }
 
 // All integer vectors z with |sum_k xi_k e_k| <= radius, where e_k are orthogonal of squared length
-// size_k and xi_k = z_k + sum_{i>k} z_i mu_ik - rho_k.
+// size_k and xi_k = z_k + sum_{i>k} z_i mu_ik - rho_k, |mu| <= 1, |rho| <= 1/2.
 //
-// Rounding: |mu| <= 1, |rho| <= 1/2 and |z| <= Z = 2^20 are checked, each product and partial sum
-// of the n <= 9 terms is off by at most (n + 4) Z u more, so xi_k is known within n (n + 4) Z u. By
-// the triangle inequality a vector of the ball then has a computed norm of at most radius + n (n +
-// 4) Z u sqrt(sum of sizes), but for relative errors (of the sizes, squares, sums, root) below 40
-// u, which 1e-9 covers.
+// Rounding. From |xi_k| <= radius/|e_k|, last row first, |z_k| <= most_k, integers of at most 2^20
+// that are found beforehand with twice the radius. Where all of most_k.. are 0, xi_k = -rho_k,
+// known to a relative 2^-52. Elsewhere the sum and its products are off by at most (n + 4) u (1 +
+// sum_{i>k} most_i)
+// =: off_k. By the triangle inequality a vector of the ball has a computed norm of at most radius +
+// sqrt(sum of off_k^2 size_k), but for relative errors (of the sizes, squares, sums, root) below 60
+// u, which 1e-9 covers. So the listing runs over that wider ball. A reduced basis has large e_k
+// last, where no z but 0 is possible, so off_k meets no e_k much longer than the radius.
 class Listing {
  public:
   std::size_t n = 0;
@@ -169,17 +172,29 @@ class Listing {
 
   // False where it gave up.
   bool run(double radius) {
-    double sizes = 0;
-    for (std::size_t k = 0; k < n; ++k) sizes += size[k];
     const auto rows = static_cast<double>(n);
-    const double off = rows * (rows + 4.0) * largest_coefficient * 0x1p-53;
-    const double widened = (radius + off * std::sqrt(sizes)) * (1.0 + 1e-9);
+    double above = 0;  // sum of most_i over i > k
+    double off = 0;
+    for (std::size_t k = n; k-- > 0;) {
+      double reach = 2.0 * radius / std::sqrt(size[k]) + std::abs(rho[k]);
+      for (std::size_t i = k + 1; i < n; ++i) reach += most_[i] * std::abs(mu[i][k]);
+      most_[k] = std::floor(reach * (1.0 + 1e-9) + 1e-9);
+      if (!(most_[k] <= largest_coefficient)) return false;
+      if (above + most_[k] > 0) {
+        const double off_k = (rows + 4.0) * 0x1p-53 * (1.0 + above);
+        off += off_k * off_k * size[k];
+      }
+      above += most_[k];
+    }
+    const double widened = (radius + std::sqrt(off)) * (1.0 + 1e-9);
+    if (widened > 2.0 * radius) return false;
     square_ = widened * widened;
     return descend(n, 0.0);
   }
 
  private:
   double square_ = 0;
+  std::array<double, most_rows> most_{};
   std::array<std::int32_t, most_rows> z_{};
 
   bool descend(std::size_t level, double norm) {
@@ -191,9 +206,8 @@ class Listing {
     double center = rho[k];
     for (std::size_t i = level; i < n; ++i) center -= z_[i] * mu[i][k];
     const double wide = std::sqrt(std::max(0.0, square_ - norm) / size[k]) * (1.0 + 1e-9) + 1e-9;
-    const double low = std::ceil(center - wide);
-    const double high = std::floor(center + wide);
-    if (!(low >= -largest_coefficient && high <= largest_coefficient)) return false;
+    const double low = std::max(-most_[k], std::ceil(center - wide));
+    const double high = std::min(most_[k], std::floor(center + wide));
     for (double z = low; z <= high; ++z) {
       if (++nodes > most_nodes) return false;
       const double xi = z - center;
@@ -226,7 +240,7 @@ CloseReturns close_returns(const std::vector<LatticePlane>& planes, const Lag& f
   Listing listing;
   listing.n = basis->size();
   listing.most_nodes = most_nodes;
-  listing.most_vectors = 4 * most_lags;
+  listing.most_vectors = 16 * most_lags;  // the ball holds up to ten times what the range does
   // Nearest planes (Babai), exactly: `start` is a lattice vector whose difference from the target
   // has coefficients of at most 1/2.
   Vector rest = o->against(*basis, l->target, basis->size());
