@@ -301,7 +301,7 @@ struct Plan {
   double cost = 0;  // in lags of the scan
 };
 
-// What branch and bound would look at, by sampling blocks of every size against a bound that a few
+// What branch and bound would look at, by sampling blocks of every size against a bound that a
 // thousand lags give. The sample is fixed, so the plan is the same on every machine.
 Plan plan(const Engine& e, Span range) {
   const auto length = static_cast<double>(range.last - range.first) + 1.0;
@@ -309,14 +309,14 @@ Plan plan(const Engine& e, Span range) {
     return {Method::scan, fmt::format("{:.0f} lags are quicker looked at than planned", length),
             length};
   double bound = std::numeric_limits<double>::infinity();
-  for (std::int64_t t = range.first; t < range.first + 2048; ++t)
+  for (std::int64_t t = range.first; t < range.first + 512; ++t)
     bound = std::min(bound, e.value(t));
   std::mt19937_64 random(1);
   const auto draw = [&] {
     return range.first + static_cast<std::int64_t>(
                              random() % (static_cast<std::uint64_t>(range.last - range.first) + 1));
   };
-  for (int i = 0; i < 2048; ++i) bound = std::min(bound, e.value(draw()));
+  for (int i = 0; i < 512; ++i) bound = std::min(bound, e.value(draw()));
   double blocks = 1;
   for (int bits = leaf_bits; bits < 60 && std::ldexp(1.0, bits) < length; ++bits) {
     constexpr int samples = 512;
