@@ -1,6 +1,6 @@
 """Prints the table of a benchmark run: benchmarks/table.py REPORT.json
 
-Ratios are to the engine's time for the same number of lags in the same run."""
+Times are processor times of all threads; ratios are to the engine's for the same lags in the same run."""
 
 import json
 import re
@@ -43,15 +43,15 @@ def main(path):
             entry = ways.get((name, exponent))
             if entry is None:
                 continue
-            ratio = entry["real_time"] / ways["engine", exponent]["real_time"]
+            ratio = entry["cpu_time"] / ways["engine", exponent]["cpu_time"]
             print(
-                f"{f'1e{exponent}':>5}  {title:<31} {shown(entry['real_time']):>10} {ratio:>8.3g}"
+                f"{f'1e{exponent}':>5}  {title:<31} {shown(entry['cpu_time']):>10} {ratio:>8.3g}"
                 f"  {entry['looks']:>14.2g}  {entry['label']}"
             )
     print("\nother runs\n")
     for name, argument, entry in runs:
         title = RUNS[name].format(argument)
-        print(f"{title:<58} {shown(entry['real_time']):>10}  {entry.get('label', '')}")
+        print(f"{title:<58} {shown(entry['cpu_time']):>10}  {entry.get('label', '')}")
 
 
 main(sys.argv[1])

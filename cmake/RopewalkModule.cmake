@@ -31,9 +31,9 @@ endif()
 
 # Headers of other projects that almost every source includes, compiled once: half of the time of a
 # build goes into them. Off with a compiler launcher (a compiler cache does better without) and in the
-# dev preset, whose sources then have to include what they use, as clang-tidy reads them. A program and
-# a library are compiled with different flags and have a set each; who reuses a set adds nothing to the
-# preprocessor that these headers could see.
+# dev preset, whose sources then have to include what they use, as clang-tidy reads them. Libraries,
+# programs and tests have a set each: they are compiled with different flags and include different things.
+# Who reuses a set adds nothing to the preprocessor that these headers could see.
 set(precompile ON)
 if(CMAKE_CXX_COMPILER_LAUNCHER)
   set(precompile OFF)
@@ -101,5 +101,6 @@ function(ropewalk_executable name)
   target_compile_definitions(${name} PRIVATE "ROPEWALK_VERSION=\"${PROJECT_VERSION}\"")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ropewalk_warnings ${arg_LINK})
+  ropewalk_precompile(${name} program <CLI/CLI.hpp>)
   install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endfunction()
