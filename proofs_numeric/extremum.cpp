@@ -303,20 +303,23 @@ struct Plan {
 
 // What branch and bound would look at, by sampling blocks of every size against a bound that a
 // thousand lags give. The sample is fixed, so the plan is the same on every machine.
-Plan plan(const Engine& e, Span range) {
+Plan plan(const Engine& e, Span range, const std::vector<Lag>& excluded) {
   const auto length = static_cast<double>(range.last - range.first) + 1.0;
   if (length <= 4096)
     return {Method::scan, fmt::format("{:.0f} lags are quicker looked at than planned", length),
             length};
   double bound = std::numeric_limits<double>::infinity();
-  for (std::int64_t t = range.first; t < range.first + 512; ++t)
-    bound = std::min(bound, e.value(t));
+  const auto look = [&](std::int64_t t) {
+    if (std::find(excluded.begin(), excluded.end(), Lag(t)) == excluded.end())
+      bound = std::min(bound, e.value(t));
+  };
+  for (std::int64_t t = range.first; t < range.first + 512; ++t) look(t);
   std::mt19937_64 random(1);
   const auto draw = [&] {
     return range.first + static_cast<std::int64_t>(
                              random() % (static_cast<std::uint64_t>(range.last - range.first) + 1));
   };
-  for (int i = 0; i < 512; ++i) bound = std::min(bound, e.value(draw()));
+  for (int i = 0; i < 512; ++i) look(draw());
   double blocks = 1;
   for (int bits = leaf_bits; bits < 60 && std::ldexp(1.0, bits) < length; ++bits) {
     constexpr int samples = 512;
@@ -767,7 +770,8 @@ ExtremumReport minimum(const TrigSum& sum, const LagRange& range, const Extremum
     throw Error(ErrorCode::too_large, "too many lags are near the extremum for a lattice to list");
   }
   const Engine e = engine(moving);
-  const Plan chosen = options.method ? Plan{*options.method, "asked for", 0} : plan(e, span);
+  const Plan chosen =
+      options.method ? Plan{*options.method, "asked for", 0} : plan(e, span, range.excluded);
   // A lattice may list few vectors or far too many; trying tells, and costs a part of the
   // alternative.
   if (!options.method && moving.size() <= most_lattice_planes && chosen.cost > 1e7)

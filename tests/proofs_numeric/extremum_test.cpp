@@ -264,6 +264,53 @@ TEST_CASE("records of one plane reach 1e100") {
   CHECK(before.records.size() == r.records.size() - 1);
 }
 
+TEST_CASE("two planes to 1e18, three to 1e15: a lattice finds what no scan could reach") {
+  // Values by mpmath. For two planes, that no other lag is nearer was seen by walking through every
+  // return of the first plane that is near enough: 1.2e9 of them for the square root of 2.
+  const ExtremumReport related = minimum(uniform("10000", 2), {1, lag("1e18"), {}});
+  CHECK(related.method == Method::lattice);
+  CHECK(related.extremum.lags == std::vector<Lag>{lag("902537965266708497")});
+  check_value(related.extremum.value, "5.1578802249860908e-33", "5.1578802249860909e-33");
+
+  const TrigSum root = theory::aligned_loss({Rational(1, 2), Rational(1, 2)},
+                                            {Formula(1), Formula::parse("sqrt(2)")});
+  ExtremumOptions options;
+  options.records = true;
+  const ExtremumReport r = minimum(root, {1, lag("1e18"), {}}, options);
+  CHECK(r.extremum.lags == std::vector<Lag>{lag("73719546641984211")});
+  check_value(r.extremum.value, "3.2177144378013537e-18", "3.2177144378013538e-18");
+  CHECK(r.records.back().lag == r.extremum.lags.front());
+  // The staircase to 1e6 is the beginning of it.
+  options.method = Method::scan;
+  const ExtremumReport early = minimum(root, {1, 1000000, {}}, options);
+  REQUIRE(early.records.size() <= r.records.size());
+  for (std::size_t i = 0; i < early.records.size(); ++i)
+    CHECK(early.records[i].lag == r.records[i].lag);
+
+  const ExtremumReport three = minimum(uniform("10000", 3), {1, lag("1e15"), {}});
+  CHECK(three.method == Method::lattice);
+  CHECK(three.extremum.lags == std::vector<Lag>{lag("33865389960241")});
+  check_value(three.extremum.value, "1.4327140116967344e-10", "1.4327140116967345e-10");
+  // Without its best lags the range has the next one.
+  const ExtremumReport second =
+      minimum(uniform("10000", 3), {1, lag("1e15"), {lag("33865389960241")}});
+  CHECK(second.extremum.value.lo > three.extremum.value.hi);
+}
+
+TEST_CASE("the planner falls back where a lattice would list too much") {
+  // All planes turn by thirds: a third of all lags tie.
+  TrigSum sum;
+  for (int f = 0; f < 3; ++f)
+    sum.terms.push_back({Rational(-1), Formula::parse("2*pi/3"), Formula(0)});
+  const ExtremumReport r = minimum(sum, {1, lag("1e15"), {}});
+  CHECK(r.method != Method::lattice);
+  CHECK(r.extremum.lags.front() == 3);
+  ExtremumOptions options;
+  options.method = Method::lattice;
+  CHECK_THROWS_AS(minimum(sum, {1, lag("1e15"), {}}, options), Error);
+  CHECK_THROWS_AS(minimum(uniform("10000", 9), {1, 1000, {}}, options), Error);
+}
+
 TEST_CASE("a maximum is the mirrored minimum") {
   TrigSum sum = uniform("10000", 4);
   TrigSum mirrored = sum;
