@@ -20,6 +20,7 @@ install(
   FILES "${PROJECT_BINARY_DIR}/ropewalkConfig.cmake"
         "${PROJECT_BINARY_DIR}/ropewalkConfigVersion.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindClp.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/FindFplll.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindGMP.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindMPFR.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindMPFI.cmake"

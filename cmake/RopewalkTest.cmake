@@ -48,6 +48,7 @@ function(ropewalk_test name)
             "ROPEWALK_SHARED_DIR=\"${PROJECT_SOURCE_DIR}/../shared\""
             "ROPEWALK_BINARY=\"${PROJECT_BINARY_DIR}/bin/ropewalk\""
             "ROPEWALK_PYTHON=\"${ROPEWALK_PYTHON}\"")
+  ropewalk_precompile(${name} test "${PROJECT_SOURCE_DIR}/tests/catch.hpp")
   catch_discover_tests(
     ${name}
     TEST_PREFIX "${name}/"

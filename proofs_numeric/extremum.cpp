@@ -10,6 +10,7 @@
 #include <mutex>
 #include <random>
 
+#include "proofs_numeric/lattice.hpp"
 #include "proofs_numeric/one_plane.hpp"
 #include "proofs_numeric/turns.hpp"
 
@@ -297,23 +298,28 @@ void scan(const Engine& e, Search& search, const std::vector<Span>& chunks) {
 struct Plan {
   Method method;
   std::string reason;
+  double cost = 0;  // in lags of the scan
 };
 
-// What branch and bound would look at, by sampling blocks of every size against a bound that a few
+// What branch and bound would look at, by sampling blocks of every size against a bound that a
 // thousand lags give. The sample is fixed, so the plan is the same on every machine.
-Plan plan(const Engine& e, Span range) {
+Plan plan(const Engine& e, Span range, const std::vector<Lag>& excluded) {
   const auto length = static_cast<double>(range.last - range.first) + 1.0;
   if (length <= 4096)
-    return {Method::scan, fmt::format("{:.0f} lags are quicker looked at than planned", length)};
+    return {Method::scan, fmt::format("{:.0f} lags are quicker looked at than planned", length),
+            length};
   double bound = std::numeric_limits<double>::infinity();
-  for (std::int64_t t = range.first; t < range.first + 2048; ++t)
-    bound = std::min(bound, e.value(t));
+  const auto look = [&](std::int64_t t) {
+    if (std::find(excluded.begin(), excluded.end(), Lag(t)) == excluded.end())
+      bound = std::min(bound, e.value(t));
+  };
+  for (std::int64_t t = range.first; t < range.first + 512; ++t) look(t);
   std::mt19937_64 random(1);
   const auto draw = [&] {
     return range.first + static_cast<std::int64_t>(
                              random() % (static_cast<std::uint64_t>(range.last - range.first) + 1));
   };
-  for (int i = 0; i < 2048; ++i) bound = std::min(bound, e.value(draw()));
+  for (int i = 0; i < 512; ++i) look(draw());
   double blocks = 1;
   for (int bits = leaf_bits; bits < 60 && std::ldexp(1.0, bits) < length; ++bits) {
     constexpr int samples = 512;
@@ -327,11 +333,13 @@ Plan plan(const Engine& e, Span range) {
     return {Method::branch_and_bound,
             fmt::format(
                 "slow planes rule out most blocks: about {:.1e} to look at, against {:.1e} lags",
-                blocks, length)};
+                blocks, length),
+            16 * blocks};
   return {Method::scan,
           fmt::format(
               "fast planes dominate: {:.1e} lags to scan, against about {:.1e} blocks to look at",
-              length, blocks)};
+              length, blocks),
+          length};
 }
 
 // ------------------------------------------------------------------------------ intervals have the
@@ -386,14 +394,27 @@ Extremum settle(const TrigSum& sum, std::vector<Lag> lags) {
   return result;
 }
 
+// The value at each lag, with as many digits as make it narrow, up to 640.
+std::vector<Valued> evaluate_well(const TrigSum& sum, const std::vector<Lag>& lags) {
+  std::vector<Valued> result(lags.size());
+  tbb::parallel_for(std::size_t{0}, lags.size(), [&](std::size_t i) {
+    result[i].lag = lags[i];
+    theory::at_rising_precision([&]<class I>() -> std::optional<bool> {
+      result[i].value = enclosure(sum.at<I>(lags[i]));
+      return narrow(result[i].value) || I::digits >= 640 ? std::optional(true) : std::nullopt;
+    });
+  });
+  return result;
+}
+
 // Candidates in increasing order -> records.
 std::vector<Record> staircase(const TrigSum& sum, const std::vector<Lag>& lags) {
   std::vector<Record> records;
-  for (const Valued& v : evaluate<Interval<40>>(sum, lags)) {
+  for (const Valued& v : evaluate_well(sum, lags)) {
     if (!records.empty()) {
       Enclosure value = v.value;
       Enclosure last = records.back().value;
-      if (value.lo <= last.hi && last.lo <= value.hi) {  // too close to call at 40 digits
+      if (value.lo <= last.hi && last.lo <= value.hi) {  // too close to call
         value = enclosure(sum.at<Interval<640>>(v.lag));
         last = enclosure(sum.at<Interval<640>>(records.back().lag));
       }
@@ -445,6 +466,41 @@ void collect(const Circle& c, const Integer& distance, const Lag& first, const L
   collect(c, distance, first, near->lag - 1, into);
   into.push_back(near->lag);
   collect(c, distance, near->lag + 1, last, into);
+}
+
+// Every lag of the spans that is nearer than all before it, in increasing order. A lag is off by at
+// most the slack from where it is drawn, so a true record is nearer as drawn than the nearest
+// before it by more than -2 slack, and the next lag of that kind is a first visit to an arc around
+// 0.
+std::vector<Lag> record_lags(const Circle& c, const std::vector<std::pair<Lag, Lag>>& spans) {
+  const auto residue = [&c](const Integer& x) {
+    const Integer r = x % c.modulus;
+    return r < 0 ? Integer(r + c.modulus) : r;
+  };
+  std::vector<Lag> records;
+  Integer nearest;
+  for (const auto& [first, last] : spans)
+    for (Lag at = first; at <= last; ++at) {
+      if (!records.empty()) {
+        const Integer reach = nearest - 1 + 2 * c.slack;
+        if (reach < 0) return records;
+        if (2 * reach + 1 < c.modulus) {
+          const Integer low = residue(Integer(-(c.step * at + c.offset + reach)));
+          const Integer high = low + 2 * reach;
+          if (high < c.modulus) {  // else the arc holds `at` itself
+            const auto wait = first_between(c.step, c.modulus, low, high);
+            if (!wait || at + *wait > last) break;
+            at += *wait;
+          }
+        }
+      }
+      const Integer above = residue(Integer(c.step * at + c.offset));
+      const Integer distance = std::min(above, Integer(c.modulus - above));
+      nearest = records.empty() ? distance : std::min(nearest, distance);
+      records.push_back(at);
+      if (records.size() > 100000) throw Error(ErrorCode::too_large, "more than 100000 records");
+    }
+  return records;
 }
 
 ExtremumReport one_plane_minimum(const TrigSum& sum, const TrigTerm& term, const LagRange& range,
@@ -501,29 +557,137 @@ ExtremumReport one_plane_minimum(const TrigSum& sum, const TrigTerm& term, const
   report.extremum.lags_complete = report.extremum.lags_complete && all;
   report.nodes = lags.size();
   if (!options.records) return report;
-  // The next record after `at` is the first lag nearer than it: by bisection over the end of the
-  // range.
-  std::vector<Lag> steps;
-  Lag at = spans(range.last).front().first;
-  steps.push_back(at);
-  for (;;) {
-    const auto near = nearest(at);
-    Lag low = at;
-    Lag high = range.last;
-    const auto nearer = [&](const Lag& last) {
-      const auto n = nearest(last);
-      return n && n->distance < near->distance;
-    };
-    if (!nearer(high)) break;
-    while (high - low > 1) {
-      const Lag middle = (low + high) / 2;
-      (nearer(middle) ? high : low) = middle;
-    }
-    at = high;
-    steps.push_back(at);
-    if (steps.size() > 100000) throw Error(ErrorCode::too_large, "more than 100000 records");
+  // A plane of p/q turns repeats after q lags; with h holes every value has been met after h + 1
+  // times q.
+  Lag end = range.last;
+  if (step.error == 0) {
+    const Lag round = Lag(denominator(step.turns)) * Lag(holes.size() + 1);
+    end = std::min(end, Lag(range.first + round - 1));
   }
-  report.records = staircase(sum, steps);
+  report.records = staircase(sum, record_lags(c, spans(end)));
+  return report;
+}
+
+// ------------------------------------------------------------------------------------ few planes
+
+// The minimum by a lattice, or nothing where the vectors to list are more than allowed.
+class LatticeSearch {
+ public:
+  LatticeSearch(const std::vector<TrigTerm>& moving, const LagRange& range,
+                const ExtremumOptions& options, std::uint64_t most_nodes)
+      : range_(range), options_(options), left_(most_nodes) {
+    std::sort(range_.excluded.begin(), range_.excluded.end());
+    const auto units = [](const Formula& angle) {
+      const Surrogate s = surrogate(angle, LatticePlane::bits);
+      return theory::floor(Rational(s.turns * Rational(Integer(1) << LatticePlane::bits)));
+    };
+    for (const TrigTerm& term : moving) {
+      LatticePlane p;
+      p.step = units(term.frequency);
+      p.phase = units(term.amplitude > 0 ? term.phase + Formula::pi() : term.phase);
+      p.weight = Rational(abs(term.amplitude)).convert_to<double>();
+      planes_.push_back(std::move(p));
+      loss_.offset += abs(term.amplitude);
+      loss_.terms.push_back(term);
+    }
+  }
+
+  // The lags of least W in first..last, in increasing order. `bound` says which W has been seen.
+  std::optional<Extremum> least(const Lag& last) {
+    constexpr std::size_t most_lags = most_listed;  // so that the settled list is whole
+    const Lag length = last - range_.first + 1;
+    double bound = expected_least(planes_, length.convert_to<double>());
+    double below = 0;                                        // no lag has W at most this
+    double above = std::numeric_limits<double>::infinity();  // too many have
+    for (int round = 0; round < 100 && above > 1.01 * below; ++round) {
+      if (options_.stop != nullptr && options_.stop->load())
+        throw Error(ErrorCode::undecided, "interrupted");
+      CloseReturns close =
+          close_returns(planes_, range_.first, last, bound, most_lags, left_ - nodes);
+      nodes += close.nodes;
+      if (nodes >= left_) return std::nullopt;
+      if (!close.complete) {
+        above = bound;
+        bound = below > 0 ? std::sqrt(below * above) : bound / 16;
+        if (bound < 1e-250) return std::nullopt;
+        continue;
+      }
+      std::erase_if(close.lags, [&](const Lag& t) {
+        return std::binary_search(range_.excluded.begin(), range_.excluded.end(), t);
+      });
+      if (!close.lags.empty()) {
+        Extremum found = settle(loss_, close.lags);
+        if (found.value.hi <= Rational(bound)) return found;
+        // What was listed lies outside the ball, but says how far to look.
+        const double reached = found.value.hi.convert_to<double>() * (1.0 + 1e-9);
+        below = bound;
+        bound = std::min(reached, above < reached ? std::sqrt(below * above) : reached);
+        continue;
+      }
+      below = bound;
+      bound = std::isfinite(above) ? std::sqrt(below * above) : 4 * bound;
+    }
+    return std::nullopt;
+  }
+
+  std::uint64_t nodes = 0;
+
+ private:
+  LagRange range_;
+  const ExtremumOptions& options_;
+  std::uint64_t left_;
+  std::vector<LatticePlane> planes_;
+  TrigSum loss_;  // W
+};
+
+std::optional<ExtremumReport> lattice_minimum(const TrigSum& sum,
+                                              const std::vector<TrigTerm>& moving,
+                                              const LagRange& range, const ExtremumOptions& options,
+                                              std::uint64_t most_nodes) {
+  LatticeSearch search(moving, range, options, most_nodes);
+  const auto best = search.least(range.last);
+  if (!best) return std::nullopt;
+  ExtremumReport report;
+  report.extremum = settle(sum, best->lags);
+  report.extremum.lags_complete = report.extremum.lags_complete && best->lags_complete;
+  if (options.records) {
+    // The last record is the first lag of the least value; the one before it, that of the lags
+    // before.
+    std::vector<Lag> steps;
+    Lag end = range.last;
+    std::optional<Extremum> record = best;
+    for (;;) {
+      const Lag lag = record->lags.front();
+      steps.push_back(lag);
+      end = lag - 1;
+      if (end - range.first < 4096) break;
+      record = search.least(end);
+      if (!record) return std::nullopt;
+    }
+    if (end >= range.first) {
+      LagRange start{range.first, end, {}};
+      for (const Lag& t : range.excluded)
+        if (t >= start.first && t <= end) start.excluded.push_back(t);
+      std::sort(start.excluded.begin(), start.excluded.end());
+      start.excluded.erase(std::unique(start.excluded.begin(), start.excluded.end()),
+                           start.excluded.end());
+      if (Lag(start.excluded.size()) <= end - range.first) {
+        ExtremumOptions scan;
+        scan.records = true;
+        scan.method = Method::scan;
+        scan.stop = options.stop;
+        for (const Record& r : minimum(sum, start, scan).records) steps.push_back(r.lag);
+      }
+    }
+    std::sort(steps.begin(), steps.end());
+    report.records = staircase(sum, steps);
+  }
+  report.method = Method::lattice;
+  report.nodes = search.nodes;
+  report.reason = fmt::format(
+      "{} planes over a huge range: {} vectors of a lattice in dimension {} hold every common "
+      "return",
+      moving.size(), search.nodes, moving.size() + 1);
   return report;
 }
 
@@ -551,6 +715,7 @@ std::string_view name(Method method) {
   switch (method) {
     case Method::continued_fractions: return "continued fractions";
     case Method::branch_and_bound: return "branch and bound";
+    case Method::lattice: return "lattice";
     case Method::scan: break;
   }
   return "scan";
@@ -597,8 +762,22 @@ ExtremumReport minimum(const TrigSum& sum, const LagRange& range, const Extremum
     }
   }
 
+  if (options.method == Method::lattice) {
+    if (moving.size() > most_lattice_planes)
+      throw Error(ErrorCode::unsupported, fmt::format("a lattice serves at most {} planes, not {}",
+                                                      most_lattice_planes, moving.size()));
+    if (auto report = lattice_minimum(sum, moving, range, options, 100000000)) return *report;
+    throw Error(ErrorCode::too_large, "too many lags are near the extremum for a lattice to list");
+  }
   const Engine e = engine(moving);
-  const Plan chosen = options.method ? Plan{*options.method, "asked for"} : plan(e, span);
+  const Plan chosen =
+      options.method ? Plan{*options.method, "asked for", 0} : plan(e, span, range.excluded);
+  // A lattice may list few vectors or far too many; trying tells, and costs a part of the
+  // alternative.
+  if (!options.method && moving.size() <= most_lattice_planes && chosen.cost > 1e7)
+    if (auto report = lattice_minimum(sum, moving, range, options,
+                                      static_cast<std::uint64_t>(std::min(chosen.cost / 100, 1e7))))
+      return *report;
   const std::vector<Span> chunks = pieces(span, 256);
   Search search(e, range, options, chunks.size());
   if (chosen.method == Method::scan)

@@ -7,10 +7,13 @@
 ///     S(t) = C + sum_f w_f (1 - cos 2 pi (alpha_f t + psi_f)),   w_f = |a_f|,   C = c - sum_f
 ///     |a_f|,
 /// and a minimum is a lag at which all planes come back near their start together. (A maximum is
-/// the minimum of -S.) Three ways to find it, one answer:
+/// the minimum of -S.) Four ways to find it, one answer:
 ///
 /// - continued fractions, one plane: the nearest return is a least residue, O(log T) steps for any
 /// T.
+/// - lattice, few planes and a huge range: the lags at which all planes come back are the close
+/// vectors
+///   of a lattice, listed without looking at the range (lattice.hpp).
 /// - branch and bound on lags, when slow planes carry weight: over a block of lags around t a plane
 /// of alpha turns
 ///   per token moves by at most alpha * radius, so w (1 - cos) is bounded below from the phase at
@@ -19,9 +22,10 @@
 /// angle-addition formula:
 ///   block starts times offsets within the block).
 ///
-/// All run in double with an a-priori error bound and hand what is left, the lags that the bound
-/// cannot tell from the best, to intervals at rising precision. The lags that survive at the last
-/// rung are listed as ties. The answer does not depend on the method, nor on the number of threads.
+/// All hand what is left, the lags that they cannot tell from the best, to intervals at rising
+/// precision; the last two run in double with an a-priori error bound. The lags that survive at the
+/// last rung are listed as ties. The answer does not depend on the method, nor on the number of
+/// threads.
 
 #include <atomic>
 #include <cstdint>
@@ -41,7 +45,7 @@ struct LagRange {
   std::vector<theory::Lag> excluded;
 };
 
-enum class Method { continued_fractions, branch_and_bound, scan };
+enum class Method { continued_fractions, branch_and_bound, scan, lattice };
 [[nodiscard]] std::string_view name(Method method);
 
 struct Extremum {
@@ -71,7 +75,7 @@ struct ExtremumReport {
   std::vector<Record> records;  ///< empty unless asked for
   Method method = Method::branch_and_bound;
   std::string reason;       ///< why the planner chose it
-  std::uint64_t nodes = 0;  ///< blocks and lags looked at (depends on the threads)
+  std::uint64_t nodes = 0;  ///< blocks, lags or vectors looked at (depends on the threads)
 };
 
 /// The minimum of the sum over the range. Units: radians. Domain: at least one lag in the range; at

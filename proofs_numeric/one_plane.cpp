@@ -173,6 +173,23 @@ LeastResidue least_residue(Integer a, const Integer& b, const Integer& m, const 
   }
 }
 
+// With y the number of times around the circle, a x - m y is in [low, high]. If no multiple of a
+// lies there, then modulo a that says -m y mod a is in [low mod a, high mod a], the same question
+// with a smaller circle, and the least y gives the least x. Turning backwards where a > m/2 halves
+// m at least.
+std::optional<Integer> first_between(const Integer& a, const Integer& m, const Integer& low,
+                                     const Integer& high) {
+  if (low == 0) return Integer(0);
+  const Integer step = a % m < 0 ? Integer(a % m + m) : Integer(a % m);
+  if (step == 0) return std::nullopt;
+  if (2 * step > m) return first_between(Integer(m - step), m, Integer(m - high), Integer(m - low));
+  const Integer x = (low + step - 1) / step;
+  if (step * x <= high) return x;
+  const auto y = first_between(Integer(-m), step, Integer(low % step), Integer(high % step));
+  if (!y) return std::nullopt;
+  return Integer((low + m * *y + step - 1) / step);
+}
+
 std::optional<NearestReturn> nearest_return(const Integer& step, const Integer& offset,
                                             const Integer& modulus, const Lag& first,
                                             const Lag& last) {

@@ -67,6 +67,11 @@ struct LeastResidue {
 [[nodiscard]] LeastResidue least_residue(Integer a, const Integer& b, const Integer& m,
                                          const Integer& last);
 
+/// The least x >= 0 with low <= a x mod m <= high, where 0 <= low <= high < m; nothing where there
+/// is none. Guarantee: Exact. Cost: O(log m) divisions (Euclid on a and m).
+[[nodiscard]] std::optional<Integer> first_between(const Integer& a, const Integer& m,
+                                                   const Integer& low, const Integer& high);
+
 /// The lag in [first, last] that brings step * t + offset, modulo `modulus`, nearest to 0 (the
 /// smallest such lag of each side, the lower side on a tie), and that distance; nothing for an
 /// empty range. A circle of `modulus` equal steps.

@@ -14,6 +14,13 @@
 
 namespace ropewalk::tests {
 
+/// Whether everything runs under the sanitizers.
+#ifdef ROPEWALK_SANITIZED
+inline constexpr bool instrumented = true;
+#else
+inline constexpr bool instrumented = false;
+#endif
+
 struct Run {
   int code = -1;
   std::string out;
@@ -26,11 +33,13 @@ struct Run {
   }
 };
 
-/// `arguments` as typed after `ropewalk`; the working directory is the root of the sources.
-inline Run run(const std::string& arguments) {
+/// `arguments` as typed after `ropewalk`, and what is typed before it; the working directory is the
+/// root of the sources.
+inline Run run(const std::string& arguments, const std::string& before = "") {
   const std::string base = "/tmp/ropewalk-test-" + std::to_string(getpid());
-  const std::string command = "cd '" ROPEWALK_SOURCE_DIR "' && '" ROPEWALK_BINARY "' " + arguments +
-                              " >" + base + ".out 2>" + base + ".err </dev/null";
+  const std::string command = "cd '" ROPEWALK_SOURCE_DIR "' && " + before +
+                              " '" ROPEWALK_BINARY "' " + arguments + " >" + base + ".out 2>" +
+                              base + ".err </dev/null";
   const int status = std::system(command.c_str());
   const auto read = [](const std::string& path) {
     std::stringstream content;

@@ -103,6 +103,68 @@ TrigSum random_sum(Draw& draw, bool turns, LagRange& range, double longest) {
   return sum;
 }
 
+// One sum by one method, with records, against the brute force.
+void check_against(const Brute& expected, const TrigSum& sum, const LagRange& range,
+                   const std::optional<Method>& method) {
+  static const Rational slack = *Formula::parse("1e-40").rational();
+  ExtremumOptions options;
+  options.records = true;
+  options.method = method;
+  const ExtremumReport r = minimum(sum, range, options);
+  CAPTURE(sum.terms.size(), range.first.str(), range.last.str(), name(r.method), r.reason);
+  REQUIRE(r.extremum.value.lo <= expected.value + slack);
+  REQUIRE(expected.value - slack <= r.extremum.value.hi);
+  if (r.extremum.lags_complete)
+    REQUIRE(r.extremum.lags == expected.argmin);
+  else
+    for (const Lag& t : r.extremum.lags)
+      REQUIRE(std::binary_search(expected.argmin.begin(), expected.argmin.end(), t));
+  std::vector<Lag> steps;
+  for (const Record& record : r.records) {
+    steps.push_back(record.lag);
+    REQUIRE(record.value.hi - record.value.lo < *Formula::parse("1e-30").rational());
+  }
+  REQUIRE(steps == expected.records);
+}
+
+void check_random_sums(int count, double longest) {
+  Draw draw(20);
+  for (int i = 0; i < count; ++i) {
+    LagRange range;
+    const TrigSum sum = random_sum(draw, i % 3 == 0, range, longest);
+    CAPTURE(i);
+    const Brute expected = brute(sum, range);
+    for (const std::optional<Method>& method :
+         {std::optional<Method>(), std::optional(Method::scan),
+          std::optional(Method::branch_and_bound)})
+      check_against(expected, sum, range, method);
+  }
+}
+
+// `count` planes with phases and holes; every third sum turns by rational fractions, some planes
+// twins.
+TrigSum few_planes(Draw& draw, int i, int count, LagRange& range) {
+  TrigSum sum;
+  sum.offset = draw.rational(2);
+  for (int f = 0; f < count; ++f) {
+    Formula frequency = Formula(Rational(draw.integer(1, 60), 30)) * Formula::pi();
+    if (i % 3 != 0 || (f == 1 && i % 2 == 0))
+      frequency = pow(Formula(Rational(draw.integer(2, 500))), Rational(draw.integer(-6, 6), 7));
+    if (f > 0 && draw.integer(0, 9) == 0) frequency = sum.terms.back().frequency;
+    Rational amplitude = draw.rational(3);
+    if (amplitude == 0) amplitude = 1;
+    const Formula phase = i % 2 == 0 ? Formula(draw.rational(2))
+                                     : Formula(Rational(draw.integer(0, 12), 6)) * Formula::pi();
+    sum.terms.push_back({amplitude, frequency, phase});
+  }
+  range.first = draw.integer(-20, 20);
+  range.last = range.first + draw.integer(1, 3000);
+  if (i % 4 == 1)
+    for (int k = 0; k < 5; ++k) range.excluded.push_back(range.first + draw.integer(0, 20));
+  if (Lag(range.last - range.first) < 20) range.excluded.clear();
+  return sum;
+}
+
 }  // namespace
 
 TEST_CASE("golden extrema of the uniform head at base 5e5, 64 planes") {
@@ -144,33 +206,109 @@ TEST_CASE("the planner scans where one fast plane dominates") {
 
 TEST_CASE(
     "the primitive equals brute force on random sums, by every method, with records and ties") {
-  Draw draw(20);
-  const bool longer = tests::iterations(1) > 1;
-  for (int i = 0; i < tests::iterations(100); ++i) {
+  check_random_sums(tests::iterations(100), 1e4);
+}
+
+TEST_CASE("long: a thousand random sums to 1e5 lags equal brute force by every method") {
+  if (!tests::long_form()) return;
+  check_random_sums(tests::iterations(1000), 1e5);
+}
+
+TEST_CASE("a lattice and every other method agree on few planes") {
+  Draw draw(31);
+  int listed = 0;
+  const int count = tests::iterations(400);
+  for (int i = 0; i < count; ++i) {
     LagRange range;
-    const TrigSum sum = random_sum(draw, i % 3 == 0, range, longer ? 1e5 : 1e4);
+    const TrigSum sum = few_planes(draw, i, 2 + i % 3, range);
+    CAPTURE(i);
     const Brute expected = brute(sum, range);
-    for (const std::optional<Method>& method :
-         {std::optional<Method>(), std::optional(Method::scan),
-          std::optional(Method::branch_and_bound)}) {
-      ExtremumOptions options;
-      options.records = true;
-      options.method = method;
-      const ExtremumReport r = minimum(sum, range, options);
-      CAPTURE(i, sum.terms.size(), range.first.str(), range.last.str(), r.reason);
-      REQUIRE(r.extremum.value.lo <= expected.value + *Formula::parse("1e-40").rational());
-      REQUIRE(expected.value - *Formula::parse("1e-40").rational() <= r.extremum.value.hi);
-      if (r.extremum.lags_complete)
-        REQUIRE(r.extremum.lags == expected.argmin);
-      else
-        for (const Lag& t : r.extremum.lags)
-          REQUIRE(std::find(expected.argmin.begin(), expected.argmin.end(), t) !=
-                  expected.argmin.end());
-      std::vector<Lag> steps;
-      for (const Record& record : r.records) steps.push_back(record.lag);
-      REQUIRE(steps == expected.records);
+    check_against(expected, sum, range, Method::scan);
+    try {
+      check_against(expected, sum, range, Method::lattice);
+      ++listed;
+    } catch (const Error& e) {  // hundreds of ties: it says so, and gives no answer
+      REQUIRE(e.code() == ErrorCode::too_large);
     }
   }
+  CAPTURE(listed);
+  CHECK(listed > count * 8 / 10);
+}
+
+TEST_CASE("records of one plane equal brute force: phases, holes, rational turns") {
+  Draw draw(32);
+  for (int i = 0; i < tests::iterations(300); ++i) {
+    LagRange range;
+    const TrigSum sum = few_planes(draw, i, 1, range);
+    CAPTURE(i);
+    check_against(brute(sum, range), sum, range, Method::continued_fractions);
+  }
+}
+
+TEST_CASE("records of one plane reach 1e100") {
+  ExtremumOptions options;
+  options.records = true;
+  const ExtremumReport r = minimum(uniform("2", 1), {1, lag("1e100"), {}}, options);
+  CHECK(r.records.back().lag == r.extremum.lags.front());
+  // One record per convergent of 1/2 pi: a quotient has 1.03 digits on average.
+  CHECK(r.records.size() > 150);
+  CHECK(r.records.size() < 250);
+  for (std::size_t i = 1; i < r.records.size(); ++i) {
+    CHECK(r.records[i].lag > r.records[i - 1].lag);
+    CHECK(r.records[i].value.hi < r.records[i - 1].value.lo);
+  }
+  // A range that ends just before a record has the one before it for its minimum.
+  const ExtremumReport before =
+      minimum(uniform("2", 1), {1, Lag(r.records.back().lag - 1), {}}, options);
+  CHECK(before.extremum.lags.front() == r.records[r.records.size() - 2].lag);
+  CHECK(before.records.size() == r.records.size() - 1);
+}
+
+TEST_CASE("two planes to 1e18, three to 1e15: a lattice finds what no scan could reach") {
+  // Values by mpmath. For two planes, that no other lag is nearer was seen by walking through every
+  // return of the first plane that is near enough: 1.2e9 of them for the square root of 2.
+  const ExtremumReport related = minimum(uniform("10000", 2), {1, lag("1e18"), {}});
+  CHECK(related.method == Method::lattice);
+  CHECK(related.extremum.lags == std::vector<Lag>{lag("902537965266708497")});
+  check_value(related.extremum.value, "5.1578802249860908e-33", "5.1578802249860909e-33");
+
+  const TrigSum root = theory::aligned_loss({Rational(1, 2), Rational(1, 2)},
+                                            {Formula(1), Formula::parse("sqrt(2)")});
+  ExtremumOptions options;
+  options.records = true;
+  const ExtremumReport r = minimum(root, {1, lag("1e18"), {}}, options);
+  CHECK(r.extremum.lags == std::vector<Lag>{lag("73719546641984211")});
+  check_value(r.extremum.value, "3.2177144378013537e-18", "3.2177144378013538e-18");
+  CHECK(r.records.back().lag == r.extremum.lags.front());
+  // The staircase to 1e6 is the beginning of it.
+  options.method = Method::scan;
+  const ExtremumReport early = minimum(root, {1, 1000000, {}}, options);
+  REQUIRE(early.records.size() <= r.records.size());
+  for (std::size_t i = 0; i < early.records.size(); ++i)
+    CHECK(early.records[i].lag == r.records[i].lag);
+
+  const ExtremumReport three = minimum(uniform("10000", 3), {1, lag("1e15"), {}});
+  CHECK(three.method == Method::lattice);
+  CHECK(three.extremum.lags == std::vector<Lag>{lag("33865389960241")});
+  check_value(three.extremum.value, "1.4327140116967344e-10", "1.4327140116967345e-10");
+  // Without its best lags the range has the next one.
+  const ExtremumReport second =
+      minimum(uniform("10000", 3), {1, lag("1e15"), {lag("33865389960241")}});
+  CHECK(second.extremum.value.lo > three.extremum.value.hi);
+}
+
+TEST_CASE("the planner falls back where a lattice would list too much") {
+  // All planes turn by thirds: a third of all lags tie.
+  TrigSum sum;
+  for (int f = 0; f < 3; ++f)
+    sum.terms.push_back({Rational(-1), Formula::parse("2*pi/3"), Formula(0)});
+  const ExtremumReport r = minimum(sum, {1, lag("1e15"), {}});
+  CHECK(r.method != Method::lattice);
+  CHECK(r.extremum.lags.front() == 3);
+  ExtremumOptions options;
+  options.method = Method::lattice;
+  CHECK_THROWS_AS(minimum(sum, {1, lag("1e15"), {}}, options), Error);
+  CHECK_THROWS_AS(minimum(uniform("10000", 9), {1, 1000, {}}, options), Error);
 }
 
 TEST_CASE("a maximum is the mirrored minimum") {

@@ -142,6 +142,26 @@ TEST_CASE("least residue equals the scan of all terms") {
   }
 }
 
+TEST_CASE("the first visit to an arc equals the scan of all terms") {
+  std::mt19937 random(8);
+  const auto draw = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+  };
+  for (int i = 0; i < 20000; ++i) {
+    const int m = draw(1, 200);
+    const int a = draw(-300, 300);
+    const int low = draw(0, m - 1);
+    const int high = draw(low, m - 1);
+    std::optional<Integer> expected;
+    for (int x = 0; x < m && !expected; ++x) {
+      const int r = ((a * x) % m + m) % m;
+      if (low <= r && r <= high) expected = x;
+    }
+    CAPTURE(a, m, low, high);
+    REQUIRE(first_between(a, m, low, high) == expected);
+  }
+}
+
 TEST_CASE("the simplest rational has the least denominator") {
   CHECK(simplest_between(Rational(18067, 10000), Rational(2238, 1000)) == 2);
   CHECK(simplest_between(Rational(1, 3), Rational(1, 2)) == Rational(2, 5));

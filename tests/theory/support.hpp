@@ -41,6 +41,14 @@ inline int iterations(int base) {
   return std::max(1, static_cast<int>(base * factor));
 }
 
+/// Whether the long forms of random tests are to run, which take minutes: ROPEWALK_TEST_LONG is
+/// set. Says that the case is skipped otherwise.
+inline bool long_form() {
+  const bool wanted = std::getenv("ROPEWALK_TEST_LONG") != nullptr;
+  if (!wanted) skipped("takes minutes; set ROPEWALK_TEST_LONG=1 to run it");
+  return wanted;
+}
+
 inline const nlohmann::json& vectors() {
   static const nlohmann::json data = [] {
     std::ifstream file(std::string(ROPEWALK_SOURCE_DIR) + "/tests/data/vectors.json");
