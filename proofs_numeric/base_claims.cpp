@@ -59,15 +59,20 @@ Names at_base(const Rational& base, std::uint64_t k) {
           {{"frequency", entries(frequencies)}}};
 }
 
-// No sum at lags 1..last is negative, by the least of them. Nothing where one is.
+// No sum at lags 1..last is negative: lag by lag, or for long contexts by the least of them.
+// Nothing where one is.
 std::optional<Fact> serves(const Rational& base, std::uint64_t last) {
+  constexpr std::uint64_t lag_by_lag = 65536;
   theory::TrigSum sum;
   for (unsigned i = 0; i < dim / 2; ++i)
     sum.terms.push_back({Rational(1), frequency(base, i), theory::Formula()});
   const LagRange range{1, theory::Lag(last), {}};
   const ExtremumReport report = minimum(sum, range);
   if (report.extremum.value.lo < 0) return std::nullopt;
-  return extremum_fact(Which::minimum, sum, range, report);
+  if (last > lag_by_lag) return extremum_fact(Which::minimum, sum, range, report);
+  Names names = at_base(base, last);
+  names.where.back().first = "last";
+  return relation(std::string("all(k in 1..last: ") + sum_at_lag + " >= 0)", names);
 }
 
 }  // namespace

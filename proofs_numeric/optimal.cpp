@@ -605,32 +605,30 @@ Rational size_of(const ComplexAmplitude& b) {
   return {boost::multiprecision::sqrt(scaled) + 1, unit};
 }
 
-// The dual is a mixture of lags of the range, and `gain`, what plane f gets against it, is at most
-// the optimum's upper end.
-void add_dual(std::vector<Fact>& facts, Names names, const LagRange& range,
-              const std::vector<LagWeight>& dual, const Enclosure& optimum,
-              const std::string& gain) {
+// The dual is a mixture of lags of the range, and no plane f has more than `most` of `gain` against
+// it.
+void add_dual(std::vector<Fact>& facts, const std::vector<Formula>& frequencies,
+              const LagRange& range, const std::vector<LagWeight>& dual, const Enclosure& optimum,
+              const std::string& gain, const std::string& most) {
   std::vector<Rational> lags;
   std::vector<Rational> weights;
   for (const LagWeight& m : dual) {
     lags.emplace_back(m.lag);
     weights.push_back(m.weight);
   }
-  names.where.emplace_back("lags", std::to_string(dual.size()));
-  names.where.emplace_back("first", range.first.str());
-  names.where.emplace_back("last", range.last.str());
-  names.where.emplace_back("hi", decimal(optimum.hi, value_digits, theory::Round::up));
-  names.tables.emplace_back("lag", entries(lags));
-  names.tables.emplace_back("weight", entries(weights));
+  Names mixture{{{"lags", std::to_string(dual.size())}},
+                {{"lag", entries(lags)}, {"weight", entries(weights)}}};
+  Names game = mixture;
+  mixture.where.emplace_back("first", range.first.str());
+  mixture.where.emplace_back("last", range.last.str());
   facts.push_back(relation(
       "all(j in 0..lags-1: weight[j] >= 0 and lag[j] >= first and lag[j] <= last and lag[j] != 0) "
       "and sum(j in 0..lags-1: weight[j]) = 1",
-      names));
-  facts.push_back(relation("max(f in 0..planes-1: " + gain + ") <= hi", names));
-}
-
-Names of_planes(const std::vector<Formula>& frequencies) {
-  return {{{"planes", std::to_string(frequencies.size())}}, {{"theta", entries(frequencies)}}};
+      mixture));
+  game.where.emplace_back("planes", std::to_string(frequencies.size()));
+  game.where.emplace_back("hi", decimal(optimum.hi, value_digits, theory::Round::up));
+  game.tables.emplace_back("theta", entries(frequencies));
+  facts.push_back(relation("max(f in 0..planes-1: " + gain + ") <= " + most, game));
 }
 
 }  // namespace
@@ -644,8 +642,8 @@ std::vector<Fact> optimal_facts(const std::vector<Formula>& frequencies, const L
                           relation("all(f in 0..planes-1: amplitude[f] >= 0) and "
                                    "sum(f in 0..planes-1: amplitude[f]) = 1",
                                    names)};
-  add_dual(facts, of_planes(frequencies), range, head.dual, head.optimum,
-           "sum(j in 0..lags-1: weight[j]*(1 - cos(lag[j]*theta[f])))");
+  add_dual(facts, frequencies, range, head.dual, head.optimum,
+           "sum(j in 0..lags-1: weight[j]*(1 - cos(lag[j]*theta[f])))", "hi");
   return facts;
 }
 
@@ -669,9 +667,11 @@ std::vector<Fact> offset_facts(const std::vector<Formula>& frequencies, const La
                "im[f]^2) and sum(f in 0..planes-1: size[f]) <= 1",
                {{{"planes", std::to_string(frequencies.size())}},
                 {{"re", entries(re)}, {"im", entries(im)}, {"size", entries(size)}}}));
-  add_dual(facts, of_planes(frequencies), range, head.dual, head.optimum,
-           "sqrt(sum(j in 0..lags-1: weight[j]*(1 - cos(lag[j]*theta[f])))^2 + "
-           "sum(j in 0..lags-1: weight[j]*sin(lag[j]*theta[f]))^2)");
+  // Squared: the modulus of a sum over the unit circle.
+  add_dual(facts, frequencies, range, head.dual, head.optimum,
+           "sum(j in 0..lags-1: weight[j]*(1 - cos(lag[j]*theta[f])))^2 + "
+           "sum(j in 0..lags-1: weight[j]*sin(lag[j]*theta[f]))^2",
+           "hi^2");
   return facts;
 }
 
