@@ -514,11 +514,23 @@ ExtremumReport one_plane_minimum(const TrigSum& sum, const TrigTerm& term, const
       const auto n = nearest(last);
       return n && n->distance < near->distance;
     };
-    if (!nearer(high)) break;
+    // Lags as near as the circle can tell: intervals decide whether they are records.
+    const auto add_ties = [&](const Lag& last) {
+      if (c.slack == 0) return;
+      std::vector<Lag> ties;
+      for (const auto& [a, b] : spans(last))
+        collect(c, near->distance + 2 * c.slack, std::max(a, Lag(at + 1)), b, ties);
+      steps.insert(steps.end(), ties.begin(), ties.end());
+    };
+    if (!nearer(high)) {
+      add_ties(high);
+      break;
+    }
     while (high - low > 1) {
       const Lag middle = (low + high) / 2;
       (nearer(middle) ? high : low) = middle;
     }
+    add_ties(Lag(high - 1));
     at = high;
     steps.push_back(at);
     if (steps.size() > 100000) throw Error(ErrorCode::too_large, "more than 100000 records");
