@@ -25,6 +25,7 @@ struct Arguments {
   std::string dim = "128";
   std::string from = "1";
   std::string to;
+  std::string certificate;
   bool pieces = false;
 };
 
@@ -158,13 +159,20 @@ int run(const Arguments& args) {
     };
   const BaseSet set = base_set(question, options);
   if (draws) std::cerr << "\r        \r";
+  // Open is the answer only where the infimum is: slivers at the ends of pieces are expected.
+  const bool known = set.infimum ? set.infimum->relative_width() <= Rational(1, 1000000000)
+                                 : set.undecided.empty();
+  write_certificate(
+      args.certificate, known ? Verdict::proved : Verdict::undecided,
+      {base_set_fact(question, set)},
+      {{"command", "ropewalk base"},
+       {"statement",
+        fmt::format("Which bases from {} on serve {} tokens, d = {}, and their infimum.",
+                    decimal(set.from, digits, Round::nearest), question.length, question.dim)}});
   if (args.common.json)
     std::cout << json_of(question, set, args.pieces).dump(2) << '\n';
   else
     print(question, set, args.pieces);
-  // Open is the answer only where the infimum is: slivers at the ends of pieces are expected.
-  const bool known = set.infimum ? set.infimum->relative_width() <= Rational(1, 1000000000)
-                                 : set.undecided.empty();
   return known ? as_expected : undecided;
 }
 
@@ -180,6 +188,7 @@ void add_base(CLI::App& root, int& exit_code) {
   app.add_option("--from", args->from, "Smallest base (default: 1)")->type_name("B0");
   app.add_option("--to", args->to, "Largest base (default: twice the infimum)")->type_name("B1");
   app.add_flag("--pieces", args->pieces, "Also list every rejected piece with its lag");
+  add_certificate(app, args->certificate);
   add_common(app, args->common);
   app.footer(
       "A base b serves the context L if B_k(b) = sum over i < d/2 of cos(k b^(-2i/d)) is not "

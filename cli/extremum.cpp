@@ -32,6 +32,7 @@ struct Arguments {
   std::string amplitudes;
   std::string reach;
   std::string extrema;
+  std::string certificate;
   bool records = false;
 };
 
@@ -182,6 +183,19 @@ int run(const Arguments& args) {
   const ExtremumReport& first = low ? *low : *high;
   const auto nodes = (low ? low->nodes : 0) + (high ? high->nodes : 0);
 
+  std::vector<Fact> facts;
+  if (low) facts.push_back(extremum_fact(Which::minimum, sum, range, *low));
+  if (high) facts.push_back(extremum_fact(Which::maximum, sum, range, *high));
+  write_certificate(
+      args.certificate, Verdict::proved, facts,
+      {{"command", "ropewalk extremum"},
+       {"statement", fmt::format("The {} of the sum over the lags {}..{}, and the lags that "
+                                 "attain it.",
+                                 low && high ? "minimum and the maximum"
+                                 : low       ? "minimum"
+                                             : "maximum",
+                                 range.first.str(), range.last.str())}});
+
   if (args.common.json) {
     Json out;
     out["min"] = low ? json(low->extremum.value) : Json(nullptr);
@@ -240,6 +254,7 @@ void add_extremum(CLI::App& root, int& exit_code) {
   app.add_flag(
       "--records", args->records,
       "Also list every lag that sets a new record (of the minimum, unless only max is asked)");
+  add_certificate(app, args->certificate);
   add_common(app, args->common);
   app.footer(
       "With a table the sum is the loss of an aligned Index head at relative lag t: the sum over "

@@ -26,6 +26,7 @@ struct Arguments {
   TableArguments table;
   std::string reach;
   std::string offset;
+  std::string certificate;
 };
 
 std::atomic<bool> interrupted = false;
@@ -55,14 +56,18 @@ std::string shown(const ComplexAmplitude& b) {
   return shown(b.re) + (b.im < 0 ? " - " : " + ") + im + " i";
 }
 
+bool within_width(const Enclosure& optimum) {
+  const auto width = optimum.relative_width();
+  return width && *width <= OptimalOptions().relative_width;
+}
+
 template <class Head>
 int print(const Arguments& args, const Head& head, const Enclosure& uniform, double seconds) {
   const auto share = efficiency(uniform, head.optimum);
   std::vector<std::size_t> ids;
   for (std::size_t f = 0; f < head.amplitudes.size(); ++f)
     if (carries(head.amplitudes[f])) ids.push_back(f + 1);
-  const auto width = head.optimum.relative_width();
-  const int code = width && *width <= OptimalOptions().relative_width ? as_expected : undecided;
+  const int code = within_width(head.optimum) ? as_expected : undecided;
 
   if (args.common.json) {
     Json out;
@@ -144,18 +149,37 @@ int run(const Arguments& args) {
       std::cerr << fmt::format("\rprogram {}", programs) << std::flush;
     };
   const auto start = std::chrono::steady_clock::now();
-  const auto answer = [&](auto&& solve) {
+  const auto answer = [&](auto&& solve, auto&& facts_of) {
     const auto head = naming_reach(solve);
     if (options.progress) std::cerr << "\r               \r";
-    const Enclosure uniform =
-        uniform_margin(planes, offset && *offset > reach ? *offset : reach, &interrupted);
+    const Lag farthest = offset && *offset > reach ? *offset : reach;
+    const Enclosure uniform = uniform_margin(planes, farthest, &interrupted);
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!args.certificate.empty()) {
+      std::vector<Fact> facts = facts_of(head);
+      facts.push_back(uniform_fact(planes, farthest, &interrupted));
+      write_certificate(args.certificate,
+                        within_width(head.optimum) ? Verdict::proved : Verdict::undecided, facts,
+                        {{"command", "ropewalk optimal"},
+                         {"statement",
+                          "The best margin of a head on these planes lies between that "
+                          "of the amplitudes, over every lag, and what the weights on "
+                          "lags allow; last, the margin of equal amplitudes."},
+                         {"optimum", json(head.optimum)}});
+    }
     return print(args, head, uniform, seconds);
   };
-  if (offset)
-    return answer([&] { return offset_head(planes, Lag(reach + *offset + 1), *offset, options); });
-  return answer([&] { return optimal_head(planes, reach, options); });
+  if (offset) {
+    const Lag length = reach + *offset + 1;
+    return answer([&] { return offset_head(planes, length, *offset, options); },
+                  [&](const OffsetHead& head) {
+                    return offset_facts(planes, length, *offset, head, &interrupted);
+                  });
+  }
+  return answer(
+      [&] { return optimal_head(planes, reach, options); },
+      [&](const OptimalHead& head) { return optimal_facts(planes, reach, head, &interrupted); });
 }
 
 }  // namespace
@@ -176,6 +200,7 @@ void add_optimal(CLI::App& root, int& exit_code) {
          "The best head for this offset alone, M keys behind its target and T ahead: complex "
          "amplitudes (0: it looks at its own token)")
       ->type_name("M");
+  add_certificate(app, args->certificate);
   add_common(app, args->common);
   app.footer(
       "The margin of a head with amplitudes a_f >= 0, sum 1, is the least of sum a_f (1 - cos "

@@ -67,6 +67,18 @@ void write_file(const std::string& path, const std::string& content) {
   if (std::rename(beside.c_str(), whole.c_str()) != 0) fail("cannot be renamed into place");
 }
 
+void add_certificate(CLI::App& app, std::string& file) {
+  app.add_option("--certificate", file,
+                 "Also write what proves the answer, for ropewalk-check (docs/certificates.md)")
+      ->type_name("FILE");
+}
+
+void write_certificate(const std::string& file, proofs_numeric::Verdict verdict,
+                       const std::vector<proofs_numeric::Fact>& facts, const Json& words) {
+  if (file.empty()) return;
+  write_file(file, proofs_numeric::certificate(name(verdict), facts, words).dump(2) + "\n");
+}
+
 bool draws_progress() { return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
 void add_common(CLI::App& app, Common& common) {

@@ -10,8 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "theory/enclosure.hpp"
-#include "theory/formula.hpp"
+#include "proofs_numeric/claims.hpp"
 
 namespace ropewalk::cli {
 
@@ -39,6 +38,13 @@ enum ExitCode : int {
 /// Writes beside `path` and renames, so that no partial file is ever seen. A link is followed.
 /// Throws Error(file), also where the path is a device, a pipe or a folder.
 void write_file(const std::string& path, const std::string& content);
+
+/// --certificate FILE, of commands whose answers ropewalk-check can check.
+void add_certificate(CLI::App& app, std::string& file);
+/// Writes the certificate (docs/certificates.md); nothing for an empty name. `words` say what the
+/// facts are about. Throws as write_file.
+void write_certificate(const std::string& file, proofs_numeric::Verdict verdict,
+                       const std::vector<proofs_numeric::Fact>& facts, const Json& words);
 
 /// True if stderr is a terminal and NO_COLOR is not set: progress may be drawn.
 [[nodiscard]] bool draws_progress();

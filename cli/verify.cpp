@@ -80,6 +80,22 @@ Json json_of(const Outcome& o) {
   return j;
 }
 
+// The file of one claim: no times in it, so that the same run writes the same bytes.
+void write_claim(const std::filesystem::path& folder, const Outcome& o) {
+  const Json words{{"claim", o.claim.id},
+                   {"paper", o.claim.paper},
+                   {"source", o.claim.source},
+                   {"statement", o.claim.statement},
+                   {"reading", o.claim.reading},
+                   {"scope", o.judgement.scope},
+                   {"argument", o.claim.argument},
+                   {"expected", name(o.claim.expected)},
+                   {"value", json(o.judgement.value)},
+                   {"witness", o.judgement.witness ? *o.judgement.witness : Json(nullptr)}};
+  write_certificate((folder / (o.claim.id + ".json")).string(), o.judgement.verdict,
+                    o.judgement.facts, words);
+}
+
 std::string markdown_ledger() {
   std::string out =
       "# The claims ledger\n"
@@ -196,9 +212,7 @@ int run(const Arguments& args) {
   const Json all{{"claims", claims}, {"summary", summary}};
   if (!args.out.empty()) {
     const std::filesystem::path folder(args.out);
-    for (const Json& claim : claims)
-      write_file((folder / (claim["id"].get<std::string>() + ".json")).string(),
-                 claim.dump(2) + "\n");
+    for (const Outcome& o : outcomes) write_claim(folder, o);
     write_file((folder / "claims.json").string(), all.dump(2) + "\n");
   }
   if (args.common.json) {
@@ -238,7 +252,8 @@ void add_verify(CLI::App& root, int& exit_code) {
                  "(2405.14591), or R (our own)")
       ->type_name("KEY");
   app.add_option("--out", args->out,
-                 "Also write one JSON file per claim, and claims.json, into this folder")
+                 "Also write a certificate per claim, ID.json, which ropewalk-check checks "
+                 "(docs/certificates.md), and claims.json, the summary, into this folder")
       ->type_name("DIR");
   app.add_flag("--all", args->all,
                "Also judge the claims of long scope, which take minutes and are left out unless "

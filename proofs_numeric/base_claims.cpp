@@ -45,6 +45,36 @@ Rational base_of(const std::string& text) {
   return *value;
 }
 
+// B_k at one base; the frequencies are b^(-2i/d).
+const char* const sum_at_lag = "sum(i in 0..planes-1: cos(k*frequency[i]))";
+
+theory::Formula frequency(const Rational& base, unsigned plane) {
+  return pow(theory::Formula(base), Rational(-2 * static_cast<int>(plane), dim));
+}
+
+Names at_base(const Rational& base, std::uint64_t k) {
+  std::vector<theory::Formula> frequencies;
+  for (unsigned i = 0; i < dim / 2; ++i) frequencies.push_back(frequency(base, i));
+  return {{{"planes", std::to_string(dim / 2)}, {"k", std::to_string(k)}},
+          {{"frequency", entries(frequencies)}}};
+}
+
+// No sum at lags 1..last is negative: lag by lag, or for long contexts by the least of them.
+// Nothing where one is.
+std::optional<Fact> serves(const Rational& base, std::uint64_t last) {
+  constexpr std::uint64_t lag_by_lag = 65536;
+  theory::TrigSum sum;
+  for (unsigned i = 0; i < dim / 2; ++i)
+    sum.terms.push_back({Rational(1), frequency(base, i), theory::Formula()});
+  const LagRange range{1, theory::Lag(last), {}};
+  const ExtremumReport report = minimum(sum, range);
+  if (report.extremum.value.lo < 0) return std::nullopt;
+  if (last > lag_by_lag) return extremum_fact(Which::minimum, sum, range, report);
+  Names names = at_base(base, last);
+  names.where.back().first = "last";
+  return relation(std::string("all(k in 1..last: ") + sum_at_lag + " >= 0)", names);
+}
+
 }  // namespace
 
 Judgement base_bounds_context(std::string_view context) {
@@ -81,6 +111,16 @@ Judgement base_bounds_context(std::string_view context) {
                     ? Verdict::undecided
                 : violated ? Verdict::refuted
                            : Verdict::proved;
+    if (j.verdict == Verdict::undecided) return j;
+    j.facts.push_back(base_set_fact(question, set));
+    if (violated) {
+      const Names names = at_base(base_of(base), *violated);
+      j.facts.push_back(relation(std::string(sum_at_lag) + " >= 0", names, false));
+    }
+    // The lags before the first violation, or all.
+    const std::uint64_t last = violated ? *violated - 1 : length;
+    if (last >= 1)
+      if (auto fact = serves(base_of(base), last)) j.facts.push_back(std::move(*fact));
     return j;
   }
   throw Error(ErrorCode::bad_value, fmt::format("papers/{}: no context {}", file, context));
@@ -91,6 +131,7 @@ Judgement common_bases_reach() {
   bool holds = true;
   std::string bases;
   std::optional<Enclosure> value;
+  std::vector<Fact> facts;
   for (const toml::node& node : *table["first_violated"].as_array()) {
     const toml::table& entry = *node.as_table();
     const std::string base = word(entry, "base");
@@ -98,12 +139,16 @@ Judgement common_bases_reach() {
     holds = holds && first_violation(base_of(base), dim, lag) == lag;
     value = base_sum(base_of(base), dim, lag);
     bases += (bases.empty() ? "" : ", ") + base;
+    const Names names = at_base(base_of(base), lag);
+    facts.push_back(relation(std::string(sum_at_lag) + " < 0", names));
+    facts.push_back(enclosed(sum_at_lag, *value, names));
+    if (auto fact = serves(base_of(base), lag - 1)) facts.push_back(std::move(*fact));
   }
   return {holds ? Verdict::proved : Verdict::undecided,
           fmt::format("bases {}, d = {}: the sign of every sum up to the stated m; value = the "
                       "first negative sum of the last base",
                       bases, dim),
-          value, std::nullopt};
+          value, std::nullopt, facts};
 }
 
 }  // namespace ropewalk::proofs_numeric

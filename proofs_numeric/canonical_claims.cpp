@@ -174,6 +174,58 @@ std::vector<int> symbolic_steps(const Rational& alpha, const Rational& centre, s
   return cosine_steps(turns);
 }
 
+// P2 Theorem 1 as the language of certificates says it. A matrix of logits M with ones at entries p
+// and q (row-major) and zeros elsewhere: a quadratic form is known from these.
+std::vector<Fact> exclusion_facts(int most, const Rational& share) {
+  const auto m = [](const std::string& a, const std::string& b) {
+    const std::string place = "(" + a + ")*N+" + b;
+    return "max(0, 1-abs(" + place + "-p), 1-abs(" + place + "-q))";
+  };
+  const auto let = [](const char* name, const std::string& value) {
+    return std::string(name) + " in " + value + ".." + value;
+  };
+  const std::string variance =
+      "(sum(j in 0..N-1: (" + m("j", "j") + ")^2)/N - (sum(j in 0..N-1: " + m("j", "j") + ")/N)^2)";
+  // Both defects by pairs: for each position j a permutation brings each token a there equally
+  // often.
+  const std::string difference = "sum(a in 0..N-1, b in 0..N-1, " + let("x", m("a", "b")) + ", " +
+                                 let("y", m("a", "a")) + ", " + let("z", m("b", "b")) +
+                                 ": (x-y)^2 + (x-z)^2 - (2*x-y-z)^2/2)/N^2";
+  const std::string matrices = "all(p in 0..N^2-1, q in p..N^2-1: ";
+  // N = 3, over its six permutations one by one.
+  std::string literal;
+  const char* const images[] = {"i", "j", "k"};
+  for (int position = 0; position < 3; ++position) {
+    const std::string at = std::to_string(position);
+    for (const auto& moved : {m(images[position], at), m(at, images[position])})
+      literal += (literal.empty() ? "(" : " + (") + moved + " - " + m(at, at) + ")^2";
+  }
+  const std::string pairs = "sum(a in 0..N-1, b in 0..N-1, " + let("x", m("a", "b")) + ", " +
+                            let("y", m("a", "a")) + ", " + let("z", m("b", "b")) +
+                            ": (x-y)^2 + (x-z)^2)";
+  return {
+      relation(
+          "all(N in 2..most, p in 0..N^2-1, q in p..N^2-1: " + difference + " = " + variance + ")",
+          {{{"most", std::to_string(most)}}, {}}),
+      relation(matrices + "sum(i in 0..2, j in 0..2, k in 0..2 if i != j and j != k and i != k: " +
+                   literal + ") = 2*" + pairs + ")",
+               {{{"N", "3"}}, {}}),
+      // L(x_j, i) = j + i, two positions.
+      enclosed("(sum(j in 1..N: (2*j)^2)/N - (sum(j in 1..N: 2*j)/N)^2)/"
+               "(sum(a in 1..N, b in 1..N: (a+b-2*a)^2 + (a+b-2*b)^2)/N^2)",
+               Enclosure(share), {{{"N", "2"}}, {}})};
+}
+
+Names longest_only() { return {{{"longest", std::to_string(longest)}}, {}}; }
+
+// The logit of a key k symbols round at lag t is a cos(2 pi k/S) + b cos(t theta); the query's own
+// key has -a - b.
+const char* const margin_of_two_angles =
+    "min(min(t in 1..n-1, u in t+1..n-1: b*(cos(t*theta) - cos(u*theta))), "
+    "a*(1 - max(k in 1..S-1: cos(2*pi*k/S))) + "
+    "min(t in 1..n-1, u in 1..n-1 if u != t: b*(cos(t*theta) - cos(u*theta))), "
+    "min(t in 1..n-1: 2*a + b + b*cos(t*theta)))";
+
 }  // namespace
 
 /// P2 Theorem 1. Cost: below 1 s.
@@ -206,6 +258,7 @@ Judgement exclusion_inequality() {
                            {"L", rows},
                            {"variance", sharp->variance.str()},
                            {"bound", sharp->bound().str()}};
+  result.facts = exclusion_facts(most, result.value->lo);
   return result;
 }
 
@@ -242,7 +295,15 @@ Judgement one_angle_does_positional_task() {
       "(value: n = 64), and one theta = acos(3/5) leaves a positive rational margin at all of "
       "them; run in rationals, n = 2..6, 2 letters: " +
       counted(runs) + " right";
-  if (positive && exact_positive && runs.wrong == 0) result.verdict = Verdict::proved;
+  if (!positive || !exact_positive || runs.wrong != 0) return result;
+  result.verdict = Verdict::proved;
+  Names angle = longest_only();
+  angle.where.emplace_back("theta", rational_angle.text());
+  result.facts = {
+      relation("all(n in 2..longest, j in 1..n-1, p in 1..n if p != j: distance((p-j)/n) >= 1/n)",
+               longest_only()),
+      relation("all(s in 1..longest-1: cos(s*theta) < 1)", angle),
+      enclosed("min(s in 1..longest-1: 1 - cos(2*pi*s/longest))", *result.value, longest_only())};
   return result;
 }
 
@@ -269,7 +330,13 @@ Judgement zero_angle_does_symbolic_task() {
       "cos(2 pi/S) (value: S = 64) is that of every length, n <= 64 among them; run in "
       "rationals, 2 symbols n = 2..5, 4 symbols n = 2..4, 2 attributes: " +
       counted(runs) + " right";
-  if (positive && runs.wrong == 0) result.verdict = Verdict::proved;
+  if (!positive || runs.wrong != 0) return result;
+  result.verdict = Verdict::proved;
+  result.facts = {
+      relation("all(S in 2..longest, k in 1..S-1: distance(k/S) >= 1/S)", longest_only()),
+      relation("all(S in 2..longest: 1 - cos(2*pi/S) > 0)", longest_only()),
+      enclosed("min(k in 1..S-1: 1 - cos(2*pi*k/S))", *result.value,
+               {{{"S", std::to_string(longest)}}, {}})};
   return result;
 }
 
@@ -281,6 +348,7 @@ Judgement two_angles_do_mixed_task() {
   const Rational alpha(1, 2 * longest);
   positive = positive && recency_ordered(alpha, longest);
   std::optional<Enclosure> smallest;
+  Names here;
   for (const Token symbols : {2, 3, 4, 8, 26}) {
     const BindingAlphabet alphabet{symbols, 1};
     const Amplitudes a = mixed_amplitudes(static_cast<std::size_t>(symbols));
@@ -288,7 +356,15 @@ Judgement two_angles_do_mixed_task() {
         constructions::mixed_head<Enclosed>(alphabet, of_turns(alpha), a.symbol, a.lag);
     const auto margin = mixed_margin(head, alphabet, longest);
     positive = positive && margin && theory::sign(*margin) == 1;
-    if (margin) smallest = enclosure(*margin);
+    if (!margin) continue;
+    smallest = enclosure(*margin);
+    here = {{{"n", std::to_string(longest)},
+             {"S", std::to_string(symbols)},
+             {"theta", of_turns(alpha).text()},
+             {"a", a.symbol.str()},
+             {"b", a.lag.str()}},
+            {}};
+    result.facts.push_back(relation(std::string(margin_of_two_angles) + " > 0", here));
   }
   // "Not too large" exactly: the lag plane orders lags 1..n-1 iff theta2 < 2 pi/(2n - 3).
   bool threshold = true;
@@ -313,7 +389,22 @@ Judgement two_angles_do_mixed_task() {
       "exact, and lost at theta2 = 2 pi/(2n - 3), n = 3..64; run in rationals at theta2 = "
       "acos(4/5), 2 symbols n = 2..5, 4 symbols n = 2..4: " +
       counted(runs) + " right";
-  if (positive && threshold && runs.wrong == 0) result.verdict = Verdict::proved;
+  if (!positive || !threshold || runs.wrong != 0) {
+    result.facts.clear();
+    return result;
+  }
+  result.verdict = Verdict::proved;
+  result.facts.push_back(enclosed(margin_of_two_angles, *smallest, here));
+  result.facts.push_back(relation("all(t in 1..n-2: distance(t*alpha) < distance((t+1)*alpha))",
+                                  {{{"n", std::to_string(longest)}, {"alpha", alpha.str()}}, {}}));
+  result.facts.push_back(
+      relation("all(n in 3..longest, t in 1..n-2: "
+               "distance(t*(1/(2*n-3) - 10^-6)) < distance((t+1)*(1/(2*n-3) - 10^-6)))",
+               longest_only()));
+  result.facts.push_back(
+      relation("all(n in 3..longest: "
+               "max(t in 1..n-2: distance(t/(2*n-3)) - distance((t+1)/(2*n-3))) >= 0)",
+               longest_only()));
   return result;
 }
 
@@ -351,6 +442,34 @@ Judgement one_angle_cannot_do_mixed_task_bounded() {
     result.witness = Witness{{"length", *length},       {"symbols", 2},
                              {"attributes", 2},         {"theta", "acos(4/5)"},
                              {"margin", margin->str()}, {"inputs", runs.inputs}};
+    // Cosines of multiples by the recursion of Chebyshev, exactly, and as what they are.
+    std::vector<Rational> cosines;
+    for (std::size_t t = 0; t < *length; ++t)
+      cosines.push_back(theory::cosine<Rational>(theta, Lag(t)));
+    const Names names{{{"n", std::to_string(*length)},
+                       {"S", std::to_string(alphabet.symbols)},
+                       {"theta", theta.text()}},
+                      {{"c", entries(cosines)}}};
+    // The match at lag t against earlier occurrences, the other symbol (opposite, S = 2) and the
+    // query's own key.
+    const auto worst = [](const std::string& t, const std::string& u) {
+      return "min(min(t in 1..n-1, u in t+1..n-1: " + t + " - " + u +
+             "), min(t in 1..n-1, u in 1..n-1 if u != t: " + t + " + " + u +
+             "), min(t in 1..n-1: 1 + " + t + "))";
+    };
+    result.facts = {relation(worst("cos(t*theta)", "cos(u*theta)") + " <= 0", names, false),
+                    enclosed(worst("c[t]", "c[u]"), *result.value, names),
+                    relation("all(t in 0..n-1: abs(c[t] - cos(t*theta)) <= 10^-30)", names)};
+    // One plane of theta = pi/(64 S), in turns.
+    const Names small{{{"longest", std::to_string(longest)}}, {{"symbols", {"2", "8", "26"}}}};
+    const std::string scope = "all(i in 0..2, S in symbols[i]..symbols[i], t in 1..longest-1, ";
+    result.facts.push_back(relation(scope + "u in t+1..longest-1: distance(t/(2*longest*S)) < "
+                                            "distance(u/(2*longest*S)))",
+                                    small));
+    result.facts.push_back(
+        relation(scope + "u in 1..longest-1, k in 1..S-1 if u != t: distance(t/(2*longest*S)) < "
+                         "distance(k/S + u/(2*longest*S)))",
+                 small));
   }
   return result;
 }
@@ -362,12 +481,14 @@ Judgement one_angle_cannot_do_mixed_task_all() {
   Judgement result;
   // theta = 0: a symbolic head, whatever its decoder.
   bool ties = true;
+  std::vector<Fact> facts;
   std::optional<Contradiction> contradiction;
   FiniteTask smallest;
   for (std::size_t n = 3; n <= 5; ++n) {
     const FiniteTask task = mixed_task(n, {2, 2});
     const HeadSearch search = find_head(symbolic_decoder_systems(task));
     ties = ties && !search.possible;
+    if (!search.possible) facts.push_back(contradiction_fact(task, *search.contradiction));
     if (search.possible || contradiction) continue;
     contradiction = search.contradiction;
     smallest = task;
@@ -408,6 +529,16 @@ Judgement one_angle_cannot_do_mixed_task_all() {
   if (!ties || !met || !contradiction) return result;
   result.verdict = Verdict::proved;
   result.witness = witness(smallest, *contradiction);
+  // Octave i of alpha begins at 2^-(i+1); half circles of K lags go round.
+  const std::string enough = "(1 - floor(-2^i))";  // K = ceil(1/(2 lo)) + 1
+  const Names octaves{{{"pieces", std::to_string(pieces)}}, {}};
+  facts.push_back(relation("all(i in 1..pieces: 1/2 + (" + enough + "-1)*2^-(i+1) >= 1)", octaves));
+  facts.push_back(enclosed("2*max(i in 1..pieces: " + enough + ") + 1", *result.value, octaves));
+  facts.push_back(
+      relation("all(q in 2..largest, p in 1..floor(q/2), x in 0..8*q-1: "
+               "max(t in 0..-floor(-q/(2*p)): distance(x/(8*q) + t*p/q)) >= 1/4)",
+               {{{"largest", std::to_string(largest_denominator)}}, {}}));
+  result.facts = std::move(facts);
   return result;
 }
 
@@ -465,10 +596,37 @@ Judgement attention_is_u_shaped() {
                 {"beta", 1},
                 {"weights", weights}};
   }
-  if (!positional || !centred)
+  if (!positional || !centred) {
     result.verdict = Verdict::refuted;
-  else if (agree && result.witness)
+  } else if (agree && result.witness) {
     result.verdict = Verdict::proved;
+    // Order in turns at theta = pi/(n-1): keys at distances j and n - j, then matches at lags t.
+    const auto nearer = [](const char* range, const char* x, const char* y) {
+      return std::string("all(n in ") + range + ": distance((" + x + ")/(2*(n-1))) < distance((" +
+             y + ")/(2*(n-1))))";
+    };
+    for (const auto& statement :
+         {nearer("3..longest, j in 1..n-1 if 2*j < n", "j", "n-j"),
+          nearer("3..longest, j in 1..n-1 if 2*j > n", "n-j", "j"),
+          nearer("4..longest, t in 1..n-2 if 2*t+1 < n", "t+1-n/2", "t-n/2"),
+          nearer("4..longest, t in 1..n-2 if 2*t+1 > n", "t-n/2", "t+1-n/2"),
+          nearer("4..longest, t in 1..n-2", "t", "t+1")})
+      result.facts.push_back(relation(statement, longest_only()));
+    // The weights of H_POS themselves: the sum of exponentials rises to the middle, then falls.
+    const Names samples{{}, {{"length", {"5", "12", "33"}}, {"beta", {"1", "4", "16"}}}};
+    const std::string scope =
+        "all(i in 0..2, m in 0..2, n in length[i]..length[i], j in 1..n-1 if 2*j ";
+    const auto sum = [](const char* target) {
+      return std::string("sum(p in 1..n: exp(beta[m]*(cos(pi*(p-") + target + ")/n) - 1)))";
+    };
+    result.facts.push_back(
+        relation(scope + "< n: " + sum("j") + " < " + sum("j-1") + ")", samples));
+    result.facts.push_back(
+        relation(scope + "> n: " + sum("j") + " > " + sum("j-1") + ")", samples));
+    result.facts.push_back(
+        enclosed("sum(p in 1..33: exp(cos(pi*(p-17)/33)))/sum(p in 1..33: exp(cos(pi*(p-1)/33)))",
+                 *result.value));
+  }
   return result;
 }
 

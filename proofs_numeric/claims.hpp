@@ -30,7 +30,7 @@ struct Judgement {
   std::string scope;                       ///< what the machine checked: ranges, covers
   std::optional<theory::Enclosure> value;  ///< the number at the heart of the claim
   std::optional<Witness> witness;          ///< an input that refutes or attains
-  std::vector<Fact> facts = {};            ///< what the certificate holds
+  std::vector<Fact> facts = {};            ///< what the certificate holds; none where undecided
 };
 
 /// One entry of the ledger.

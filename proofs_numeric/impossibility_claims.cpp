@@ -4,6 +4,8 @@
 
 #include "proofs_numeric/impossibility.hpp"
 
+#include <numeric>
+
 namespace ropewalk::proofs_numeric {
 
 using theory::Enclosure;
@@ -31,6 +33,7 @@ class Impossibility {
               Witness{{"task", task.name}, {"instance", size}, {"inputs", task.inputs.size()}};
         continue;
       }
+      facts_.push_back(contradiction_fact(task, *search.contradiction));
       if (!smallest_ || search.contradiction->multipliers.size() < smallest_->multipliers.size()) {
         smallest_ = search.contradiction;
         witness_ = witness(task, *search.contradiction);
@@ -55,7 +58,9 @@ class Impossibility {
     const Rational margin = best_margin(smallest_->system);
     result.value = Enclosure(margin);
     result.witness = witness_;
-    if (margin <= 0) result.verdict = Verdict::proved;
+    if (margin > 0) return result;
+    result.verdict = Verdict::proved;
+    result.facts = facts_;
     return result;
   }
 
@@ -67,6 +72,7 @@ class Impossibility {
   std::optional<Contradiction> smallest_;
   Witness witness_;
   std::optional<Witness> possible_;
+  std::vector<Fact> facts_;  // a contradiction per instance and kind of head
 };
 
 std::string sizes(std::size_t n, Token letters, Token others) {
@@ -85,6 +91,32 @@ std::vector<std::int64_t> own_key_first(std::size_t n) {
   std::vector<std::int64_t> weights(n, 1);
   weights.back() = static_cast<std::int64_t>(n);
   return weights;
+}
+
+// The claim, that some two inputs of different answers have equal attention outputs, is false at
+// these weights, and how far the outputs are apart at least.
+std::vector<Fact> outputs_differ(const FiniteTask& task, const std::vector<std::int64_t>& weights,
+                                 const Rational& gap) {
+  Names names;
+  std::vector<std::string> tokens;
+  std::vector<std::string> answers;
+  for (const TaskInput& input : task.inputs) {
+    for (const Token token : input.tokens) tokens.push_back(std::to_string(token));
+    answers.push_back(std::to_string(input.answer));
+  }
+  std::vector<std::string> shares;
+  const auto total = std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
+  for (const std::int64_t w : weights) shares.push_back(Rational(w, total).str());
+  names.where = {{"n", std::to_string(task.length())},
+                 {"inputs", std::to_string(task.inputs.size())},
+                 {"tokens", std::to_string(task.tokens.size())}};
+  names.tables = {{"token", tokens}, {"answer", answers}, {"weight", shares}};
+  // One coordinate of the attention output per token.
+  const std::string distance =
+      "min(x in 0..inputs-2, y in x+1..inputs-1 if answer[x] != answer[y]: "
+      "max(c in 0..tokens-1: abs(sum(j in 0..n-1 if token[x*n+j] = c: weight[j]) - "
+      "sum(j in 0..n-1 if token[y*n+j] = c: weight[j]))))";
+  return {relation(distance + " = 0", names, false), enclosed(distance, Enclosure(gap), names)};
 }
 
 }  // namespace
@@ -145,16 +177,19 @@ Judgement positional_head_with_any_decoder() {
                   {"decoder", "the attention output determines the input: coordinate c times " +
                                   std::to_string((1 << n) - 1) +
                                   ", in binary, marks the positions of token c"}};
+      result.facts = outputs_differ(task, powers, binary.answer_gap);
     }
   result.scope =
       "all " + std::to_string(inputs) +
       " proper inputs of length n = 3..5 over 2 letters and n = 3..4 over 3 letters, one "
       "integer; weights by position 1:2:4:... and 1:...:1:n; value: the smallest distance, in "
       "the largest coordinate, of outputs with different answers at n = 3";
-  if (decodable)
+  if (decodable) {
     result.verdict = Verdict::refuted;
-  else
+  } else {
     result.witness.reset();
+    result.facts.clear();
+  }
   return result;
 }
 

@@ -46,6 +46,19 @@ bool dirichlet_cover(unsigned reach) {
   return true;
 }
 
+// The gap of a length under the reading max, and that of all offsets up to a reach, as expressions.
+const char* const largest_gap = "max(m in 0..n-1: min(s in 1..max(m, n-1-m): 1 - cos(s*theta)))";
+const char* const gap_at_reach = "min(s in 1..reach: 1 - cos(s*theta))";
+
+Names where(std::vector<std::pair<std::string, std::string>> names) {
+  return {std::move(names), {}};
+}
+
+// No angle has a gap above that of R2 at any reach of the range.
+void add_covers(std::vector<Fact>& facts, unsigned first, unsigned last) {
+  for (unsigned reach = first; reach <= last; ++reach) facts.push_back(circle_cover(reach));
+}
+
 Witness index_witness(unsigned n, unsigned m, const Formula& theta, const OnePlaneGap& gap) {
   Witness w;
   w["length"] = n;
@@ -93,14 +106,21 @@ Judgement index_feasible() {
   w["theta"] = theta.text();
   w["length"] = longest;
   w["smallest_margin"] = text(Enclosure(least), 12);
-  if (beta) w["smallest_scale"] = text(*beta, 10);
+  std::vector<Fact> facts;
+  if (beta) {
+    w["smallest_scale"] = text(*beta, 10);
+    facts = index_scale_facts(theta, longest, *beta);
+    facts.push_back(relation(
+        "all(n in 2..longest, m in 0..n-1: min(s in 1..max(m, n-1-m): 1 - cos(s*theta)) > 0)",
+        where({{"longest", std::to_string(longest)}, {"theta", theta.text()}})));
+  }
   return {holds ? Verdict::proved : Verdict::undecided,
           fmt::format(
               "theta = acos(3/5), n <= {}, every offset, margins exact rationals; all {} inputs of "
               "2 letters and integers 1..3 to length 5 decoded exactly; value = smallest scale at "
               "n = {}",
               longest, inputs, longest),
-          beta, w};
+          beta, w, facts};
 }
 
 Judgement index_gap_below_one_minus_cosine() {
@@ -122,7 +142,14 @@ Judgement index_gap_below_one_minus_cosine() {
           "n <= {}, every offset: relative lag 1 or -1 is reachable (exact), so 1 - cos theta is a "
           "term of the minimum for every theta; value = 1 - cos 0.8",
           longest),
-      value, std::nullopt};
+      value,
+      std::nullopt,
+      {relation("all(n in 2..longest, m in 0..n-1: max(m, n-1-m) >= 1)",
+                where({{"longest", std::to_string(longest)}})),
+       relation("all(n in 2..longest, m in 0..n-1: "
+                "min(s in 1..max(m, n-1-m): 1 - cos(s*theta)) <= 1 - cos(theta) + 10^-30)",
+                where({{"longest", "32"}, {"theta", theta.text()}})),
+       enclosed("1 - cos(theta)", value, where({{"theta", theta.text()}}))}};
 }
 
 Judgement index_gap_below_square_law_max() {
@@ -154,6 +181,16 @@ Judgement index_gap_below_square_law_max() {
     const OnePlaneGap gap = one_plane_gap(Formula(theta), reach);
     Witness w = index_witness(n, m, Formula(theta), gap);
     w["bound"] = text(bound, 8);
+    const std::string claim = std::string(largest_gap) + " <= 2*pi^2/n^2";
+    std::vector<Fact> facts{
+        relation(claim, where({{"n", std::to_string(n)}, {"theta", Formula(theta).text()}}), false),
+        enclosed(gap_at_reach, gap.value,
+                 where({{"reach", std::to_string(reach)}, {"theta", Formula(theta).text()}}))};
+    // No shorter length has a violation: nothing beats R2 at the reaches of its best offset.
+    if (n > 2)
+      add_covers(facts, 1, static_cast<unsigned>(reach_of(n - 1, offset_of(n - 1, Reading::max))));
+    facts.push_back(relation("all(k in 2..n-1: 1 - cos(2*pi/(k - floor((k-1)/2))) <= 2*pi^2/k^2)",
+                             where({{"n", std::to_string(n)}})));
     // The example at P1's own angle: the first length that violates there.
     const Formula own = Formula::parse("0.8");
     for (unsigned k = 2; k <= 64; ++k) {
@@ -162,6 +199,8 @@ Judgement index_gap_below_square_law_max() {
       if (g.value.lo <= square_law(k).hi) continue;
       w["at_theta_0.8"] = index_witness(k, offset, own, g);
       w["at_theta_0.8"]["bound"] = text(square_law(k), 8);
+      facts.push_back(
+          relation(claim, where({{"n", std::to_string(k)}, {"theta", own.text()}}), false));
       break;
     }
     return {Verdict::refuted,
@@ -169,7 +208,7 @@ Judgement index_gap_below_square_law_max() {
                         "at n = {} the "
                         "simplest violating angle",
                         n, n),
-            gap.value, w};
+            gap.value, w, facts};
   }
   return {Verdict::undecided, "n <= 64: no violation found", std::nullopt, std::nullopt};
 }
@@ -179,12 +218,17 @@ Judgement index_gap_below_square_law_min() {
   bool holds = true;
   for (unsigned n = 2; n <= longest; ++n)
     holds = holds && dirichlet_cover(n - 1) && best_gap(n - 1).hi < square_law(n).lo;
+  std::vector<Fact> facts{
+      relation("all(n in 2..longest: 1 - cos(2*pi/n) < 2*pi^2/n^2)",
+               where({{"longest", std::to_string(longest)}})),
+      enclosed("1 - cos(2*pi/n)", best_gap(longest - 1), where({{"n", std::to_string(longest)}}))};
+  add_covers(facts, 1, longest - 1);
   return {holds ? Verdict::proved : Verdict::undecided,
           fmt::format("2 <= n <= {}, all theta: exact rational cover of the circle gives gap <= 1 "
                       "- cos(2 pi/n), and "
                       "that is below 2 pi^2/n^2 by intervals; value = 1 - cos(2 pi/{})",
                       longest, longest),
-          best_gap(longest - 1), std::nullopt};
+          best_gap(longest - 1), std::nullopt, facts};
 }
 
 Judgement irrational_angle_keeps_gap() {
@@ -202,18 +246,30 @@ Judgement irrational_angle_keeps_gap() {
         const Lag length = *index_horizon(seventh, nullptr, 0) + 1;
         w["also"] = index_witness(static_cast<unsigned>(length), 0, seventh,
                                   one_plane_gap(seventh, length - 1));
+        std::vector<Fact> facts{
+            relation(std::string(largest_gap) + " > 0",
+                     where({{"n", std::to_string(n)}, {"theta", theta.text()}}), false),
+            enclosed(gap_at_reach, gap.value,
+                     where({{"reach", reach_of(n, m).str()}, {"theta", theta.text()}})),
+            relation("min(s in 1..n-1: distance(s*theta/(2*pi))) = 0",
+                     where({{"n", length.str()}, {"theta", seventh.text()}}))};
+        std::vector<Formula> planes;
         bool right = true;  // the right condition, on the planes of the standard table d = 64
         for (unsigned f = 0; f < 32; ++f) {
           const Formula plane = pow(Formula(10000), Rational(-static_cast<int>(f), 32));
+          planes.push_back(plane);
           right = right && plane.irrational_turns() && one_plane_gap(plane, 4096).value.lo > 0;
         }
         w["standard_table_irrational_turns"] = right;
+        facts.push_back(
+            relation("all(f in 0..planes-1: min(s in 1..4096: 1 - cos(s*theta[f])) > 0)",
+                     {{{"planes", std::to_string(planes.size())}}, {{"theta", entries(planes)}}}));
         return {right ? Verdict::refuted : Verdict::undecided,
                 "angles 2 pi p/q in (0, pi], q = 2, 3, ...: the first has gap exactly 0; the right "
                 "condition (theta/2 pi "
                 "irrational) holds and keeps the gap open on every plane of base 10000, d = 64 to "
                 "reach 4096",
-                gap.value, w};
+                gap.value, w, facts};
       }
     }
   }
@@ -224,11 +280,13 @@ Judgement one_plane_gap_by_continued_fractions() {
   constexpr unsigned longest = 400;
   bool holds = true;
   unsigned compared = 0;
+  std::vector<Fact> facts;
   for (const char* formula :
        {"1", "0.8", "0.0027", "2", "3", "acos(3/5)", "2*pi/7", "2*pi*89/233", "pi", "10000^(-2/64)",
         "10000^(-40/64)", "500000^(-2/128)", "1.6180339887", "-0.8", "7.5"}) {
     const Formula theta = Formula::parse(formula);
     std::optional<Enclosure> least;  // the obvious way: every lag
+    ExtremumReport staircase;        // the denominators, as records
     Lag at = 0;
     for (unsigned s = 1; s <= longest; ++s) {
       const Enclosure loss = bounds(I(I(1) - theory::cosine<I>(theta, s)));
@@ -241,7 +299,12 @@ Judgement one_plane_gap_by_continued_fractions() {
       const OnePlaneGap gap = one_plane_gap(theta, s);
       holds = holds && gap.lag == at && gap.value.lo <= least->hi && least->lo <= gap.value.hi;
       ++compared;
+      if (staircase.records.empty() || staircase.records.back().lag != gap.lag)
+        staircase.records.push_back({gap.lag, gap.value});
+      staircase.extremum = {gap.value, {gap.lag}, theta.irrational_turns()};
     }
+    facts.push_back(extremum_fact(Which::minimum, theory::aligned_loss({1}, {theta}),
+                                  {1, longest, {}}, staircase));
   }
   const Lag googol = boost::multiprecision::pow(Integer(10), 100);
   const OnePlaneGap far = one_plane_gap(Formula(1), googol);
@@ -251,13 +314,18 @@ Judgement one_plane_gap_by_continued_fractions() {
   w["reach"] = "1e100";
   w["lag"] = far.lag.str();
   w["gap"] = text(far.value, 17);
+  ExtremumReport report;
+  report.extremum = {far.value, {far.lag}, far.lag_proven};
+  facts.push_back(extremum_fact(Which::minimum, theory::aligned_loss({1}, {Formula(1)}),
+                                {1, googol, {}}, report));
+  facts.push_back(enclosed("1 - cos(lag)", far.value, where({{"lag", far.lag.str()}})));
   return {
       holds ? Verdict::proved : Verdict::undecided,
       fmt::format(
           "15 angles, every reach to {}: value and lag equal the scan of all lags in intervals ({} "
           "comparisons); value = gap of theta = 1 at reach 1e100",
           longest, compared),
-      far.value, w};
+      far.value, w, facts};
 }
 
 Judgement best_one_plane_angle() {
@@ -278,12 +346,22 @@ Judgement best_one_plane_angle() {
   w["reach"] = 16;
   w["theta"] = "2*pi/17";
   w["gap"] = text(best_gap(16), 12);
+  const std::string coprime = "min(d in 2..T+1: distance(k/d) + distance((T+1)/d))";
+  const Names scope = where({{"longest", std::to_string(longest)}});
+  std::vector<Fact> facts{relation("all(T in 1..longest, k in 1..floor((T+1)/2) if " + coprime +
+                                       " > 0: min(s in 1..T: distance(s*k/(T+1))) = 1/(T+1))",
+                                   scope),
+                          relation("all(T in 1..longest, k in 1..floor((T+1)/2) if " + coprime +
+                                       " = 0: min(s in 1..T: distance(s*k/(T+1))) < 1/(T+1))",
+                                   scope),
+                          enclosed("min(s in 1..16: 1 - cos(2*pi*s/17))", best_gap(16))};
+  add_covers(facts, 1, longest);
   return {holds ? Verdict::proved : Verdict::undecided,
           fmt::format("reach T <= {}: exact rational cover of all angles (no theta beats 1/(T+1) "
                       "turns) and every "
                       "k tried for attainment; value = 1 - cos(2 pi/17)",
                       longest),
-          best_gap(16), w};
+          best_gap(16), w, facts};
 }
 
 }  // namespace ropewalk::proofs_numeric

@@ -119,7 +119,10 @@ Judgement judge(std::string_view id) {
                                      [&](const Entry& e) { return e.function == claim.function; });
     if (entry == std::end(judges))
       throw Error(ErrorCode::bad_value, claim.id + ": no judge is called " + claim.function);
-    return entry->judge();
+    Judgement judgement = entry->judge();
+    // What was collected on the way to no verdict may be false.
+    if (judgement.verdict == Verdict::undecided) judgement.facts.clear();
+    return judgement;
   }
   throw Error(ErrorCode::bad_value, "no claim is called " + std::string(id));
 }

@@ -579,7 +579,107 @@ TrigSum loss_of(const std::vector<Rational>& amplitudes, const std::vector<Formu
   return theory::aligned_loss(weights, angles);
 }
 
+// The relative lags of an offset, without 0.
+LagRange lags_around(const Lag& length, const Lag& offset) {
+  const Lag behind = length - 1 - offset;
+  if (offset == 0) return {1, behind, {}};
+  if (behind == 0) return {-offset, -1, {}};
+  return {-offset, behind, {0}};
+}
+
+Fact margin_fact(const TrigSum& sum, const LagRange& range, std::atomic<bool>* stop) {
+  ExtremumOptions ask;
+  ask.stop = stop;
+  return extremum_fact(Which::minimum, sum, range, minimum(sum, range, ask));
+}
+
+// A rational not below |b|, equal to it where it is rational.
+Rational size_of(const ComplexAmplitude& b) {
+  const Rational square = b.re * b.re + b.im * b.im;
+  const Integer p = boost::multiprecision::sqrt(Integer(numerator(square)));
+  const Integer q = boost::multiprecision::sqrt(Integer(denominator(square)));
+  const Rational root(p, q);
+  if (root * root == square) return root;
+  const Integer unit = power_of_ten(60);
+  const Integer scaled = theory::ceil(Rational(square * Rational(unit * unit)));
+  return {boost::multiprecision::sqrt(scaled) + 1, unit};
+}
+
+// The dual is a mixture of lags of the range, and no plane f has more than `most` of `gain` against
+// it.
+void add_dual(std::vector<Fact>& facts, const std::vector<Formula>& frequencies,
+              const LagRange& range, const std::vector<LagWeight>& dual, const Enclosure& optimum,
+              const std::string& gain, const std::string& most) {
+  std::vector<Rational> lags;
+  std::vector<Rational> weights;
+  for (const LagWeight& m : dual) {
+    lags.emplace_back(m.lag);
+    weights.push_back(m.weight);
+  }
+  Names mixture{{{"lags", std::to_string(dual.size())}},
+                {{"lag", entries(lags)}, {"weight", entries(weights)}}};
+  Names game = mixture;
+  mixture.where.emplace_back("first", range.first.str());
+  mixture.where.emplace_back("last", range.last.str());
+  facts.push_back(relation(
+      "all(j in 0..lags-1: weight[j] >= 0 and lag[j] >= first and lag[j] <= last and lag[j] != 0) "
+      "and sum(j in 0..lags-1: weight[j]) = 1",
+      mixture));
+  game.where.emplace_back("planes", std::to_string(frequencies.size()));
+  game.where.emplace_back("hi", decimal(optimum.hi, value_digits, theory::Round::up));
+  game.tables.emplace_back("theta", entries(frequencies));
+  facts.push_back(relation("max(f in 0..planes-1: " + gain + ") <= " + most, game));
+}
+
 }  // namespace
+
+std::vector<Fact> optimal_facts(const std::vector<Formula>& frequencies, const Lag& reach,
+                                const OptimalHead& head, std::atomic<bool>* stop) {
+  const LagRange range{1, reach, {}};
+  Names names{{{"planes", std::to_string(frequencies.size())}},
+              {{"amplitude", entries(head.amplitudes)}}};
+  std::vector<Fact> facts{margin_fact(loss_of(head.amplitudes, frequencies), range, stop),
+                          relation("all(f in 0..planes-1: amplitude[f] >= 0) and "
+                                   "sum(f in 0..planes-1: amplitude[f]) = 1",
+                                   names)};
+  add_dual(facts, frequencies, range, head.dual, head.optimum,
+           "sum(j in 0..lags-1: weight[j]*(1 - cos(lag[j]*theta[f])))", "hi");
+  return facts;
+}
+
+std::vector<Fact> offset_facts(const std::vector<Formula>& frequencies, const Lag& length,
+                               const Lag& offset, const OffsetHead& head, std::atomic<bool>* stop) {
+  const LagRange range = lags_around(length, offset);
+  std::vector<Fact> facts;
+  // A head without weight has the margin 0.
+  if (const TrigSum sum = offset_loss(head.amplitudes, frequencies); !sum.terms.empty())
+    facts.push_back(margin_fact(sum, range, stop));
+  std::vector<Rational> re;
+  std::vector<Rational> im;
+  std::vector<Rational> size;
+  for (const ComplexAmplitude& b : head.amplitudes) {
+    re.push_back(b.re);
+    im.push_back(b.im);
+    size.push_back(size_of(b));
+  }
+  facts.push_back(
+      relation("all(f in 0..planes-1: size[f] >= 0 and size[f]^2 >= re[f]^2 + "
+               "im[f]^2) and sum(f in 0..planes-1: size[f]) <= 1",
+               {{{"planes", std::to_string(frequencies.size())}},
+                {{"re", entries(re)}, {"im", entries(im)}, {"size", entries(size)}}}));
+  // Squared: the modulus of a sum over the unit circle.
+  add_dual(facts, frequencies, range, head.dual, head.optimum,
+           "sum(j in 0..lags-1: weight[j]*(1 - cos(lag[j]*theta[f])))^2 + "
+           "sum(j in 0..lags-1: weight[j]*sin(lag[j]*theta[f]))^2",
+           "hi^2");
+  return facts;
+}
+
+Fact uniform_fact(const std::vector<Formula>& frequencies, const Lag& reach,
+                  std::atomic<bool>* stop) {
+  return margin_fact(loss_of(equal_amplitudes(frequencies.size()), frequencies), {1, reach, {}},
+                     stop);
+}
 
 OptimalHead optimal_head(const std::vector<Formula>& frequencies, const Lag& reach,
                          const OptimalOptions& options) {
@@ -616,14 +716,7 @@ OffsetHead offset_head(const std::vector<Formula>& frequencies, const Lag& lengt
   const Lag reach = reach_of(length, offset);
   check(frequencies, reach, most_planes / 2);
   check_far(reach);
-  const Lag behind = length - 1 - offset;
-  LagRange range{-offset, behind, {}};
-  if (offset == 0)
-    range.first = 1;
-  else if (behind == 0)
-    range.last = -1;
-  else
-    range.excluded.emplace_back(0);
+  const LagRange range = lags_around(length, offset);
   OffsetHead head;
   head.optimum = {0, 2};
   Game game(frequencies);

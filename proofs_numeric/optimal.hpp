@@ -25,6 +25,7 @@
 
 #include <atomic>
 
+#include "proofs_numeric/certificate.hpp"
 #include "proofs_numeric/extremum.hpp"
 
 namespace ropewalk::proofs_numeric {
@@ -109,6 +110,20 @@ struct OffsetHead {
 /// (Error(bad_value) for no plane). Source: R3.
 [[nodiscard]] Enclosure uniform_margin(const std::vector<Formula>& frequencies, const Lag& reach,
                                        std::atomic<bool>* stop = nullptr);
+/// What proves the bracket of a head's optimum: its amplitudes are those of a head, their margin
+/// over every lag (an extremum), its dual is a mixture of lags, and no plane gets more against it.
+/// Shapes and errors as for optimal_head and offset_head, which gave the head. Cost: one minimum().
+[[nodiscard]] std::vector<Fact> optimal_facts(const std::vector<Formula>& frequencies,
+                                              const Lag& reach, const OptimalHead& head,
+                                              std::atomic<bool>* stop = nullptr);
+[[nodiscard]] std::vector<Fact> offset_facts(const std::vector<Formula>& frequencies,
+                                             const Lag& length, const Lag& offset,
+                                             const OffsetHead& head,
+                                             std::atomic<bool>* stop = nullptr);
+/// The margin of equal amplitudes, as uniform_margin() has it. Cost: one minimum().
+[[nodiscard]] Fact uniform_fact(const std::vector<Formula>& frequencies, const Lag& reach,
+                                std::atomic<bool>* stop = nullptr);
+
 /// margin / optimum: the share of the optimum that a head reaches. Nothing where the optimum is not
 /// known to be positive. Guarantee: Enclosure for a margin >= 0.
 [[nodiscard]] std::optional<Enclosure> efficiency(const Enclosure& margin,

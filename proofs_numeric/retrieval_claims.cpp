@@ -40,6 +40,19 @@ Witness pair_witness(unsigned n, unsigned alphabet, const std::string& theta,
   return w;
 }
 
+// In expressions: the match at lag t, another key k letters round at lag u; c turns queries back.
+const char* const smallest_margin =
+    "min(t in 0..n-1, u in 0..n-1, k in 1..A-1 if t != u: cos(t*theta) - cos(2*pi*k/A + u*theta))";
+// The best arrangement of the other keys for a match at lag t, at the best lag.
+const char* const largest_margin =
+    "max(t in 0..n-1: min(u in 0..n-1 if u != t: "
+    "cos(t*theta) - min(k in 1..A-1: cos(2*pi*k/A + u*theta))))";
+const char* const displayed_margin = "1 - max(u in 0..n-1, k in 1..A-1: cos(2*pi*k/A + u*theta))";
+
+Names sizes(const Lag& n, unsigned alphabet, const std::string& theta) {
+  return {{{"n", n.str()}, {"A", std::to_string(alphabet)}, {"theta", theta}}, {}};
+}
+
 // P1's Fig. 5A.
 const char* const figure_theta = "0.0027";
 constexpr unsigned figure_alphabet = 8;
@@ -47,7 +60,8 @@ constexpr unsigned figure_alphabet = 8;
 // Walks n = 2, 3, ... and A = 2, 3, ... to the first quantity above 1 - cos(omega - n theta).
 Judgement refute_drift_bound(
     const std::function<Enclosure(const Formula&, unsigned, unsigned)>& quantity,
-    const std::string& named, Reading reading) {
+    const std::string& named, Reading reading, const std::string& expression) {
+  const std::string claim = expression + " <= 1 - cos(2*pi/A - n*theta)";
   for (unsigned n = 2; n <= 16; ++n) {
     for (unsigned alphabet = 2; alphabet <= 16; ++alphabet) {
       const Formula theta(simplest_angle(alphabet, n));
@@ -58,6 +72,8 @@ Judgement refute_drift_bound(
                                retrieval_margin(theta, alphabet, n, Centre::plain, reading)->pair);
       w[named] = text(value, 8);
       w["bound"] = text(bound, 8);
+      const Names here = sizes(n, alphabet, theta.text());
+      std::vector<Fact> facts{relation(claim, here, false), enclosed(expression, value, here)};
       const Formula own = Formula::parse(figure_theta);
       const Enclosure at_17 = quantity(own, figure_alphabet, 17);
       if (at_17.lo > drift_bound(own, figure_alphabet, 17).hi) {
@@ -66,10 +82,11 @@ Judgement refute_drift_bound(
                              {"alphabet", figure_alphabet},
                              {named, text(at_17, 8)},
                              {"bound", text(drift_bound(own, figure_alphabet, 17), 8)}};
+        facts.push_back(relation(claim, sizes(17, figure_alphabet, own.text()), false));
       }
       return {Verdict::refuted,
               "smallest n, then smallest alphabet, then simplest theta in (0, omega/(2n))", value,
-              w};
+              w, facts};
     }
   }
   return {Verdict::undecided, "n, A <= 16: no violation found", std::nullopt, std::nullopt};
@@ -105,10 +122,11 @@ bool overlap(const Enclosure& a, const Enclosure& b) { return a.lo <= b.hi && b.
 // Formula, enumeration and horizon against one another over sampled angles j omega/16 and
 // lengths.
 Judgement judge_closed_form(Centre centre) {
+  const std::vector<unsigned> steps{1, 2, 3, 5, 8, 13};
   bool holds = true;
   unsigned compared = 0;
   for (unsigned alphabet = 2; alphabet <= 6; ++alphabet) {
-    for (unsigned j : {1U, 2U, 3U, 5U, 8U, 13U}) {
+    for (const unsigned j : steps) {
       const Formula theta = Formula(Rational(2 * j, 16 * alphabet)) * Formula::pi();
       const auto horizon = retrieval_horizon(theta, alphabet, centre);
       for (unsigned n = 2; n <= 12; ++n) {
@@ -182,6 +200,41 @@ Judgement judge_closed_form(Centre centre) {
   w["horizon"] = horizon.str();
   w["margin_at_horizon"] = text(last, 8);
   w["margin_beyond"] = text(beyond, 8);
+  // In turns: theta is j/(16 A), letters are k/A, and centred queries are turned back by (n-1)/2
+  // lags. A logit falls as the distance grows.
+  const bool plain = centre == Centre::plain;
+  const std::string back = plain ? "" : " - (n-1)/2";
+  const std::string pairs = "t in 0..n-1, u in 0..n-1, k in 1..A-1 if t != u: ";
+  const std::string limit = plain ? "3/2 + 8/j[i]" : "1 + 16/j[i]";
+  const std::string x = "*j[i]/(16*A)";
+  const std::string nearest = "max(" + pairs + "distance((t" + back + ")" + x +
+                              ") - distance(k/A + (u" + back + ")" + x + "))";
+  const std::string closed =
+      plain ? "cos((n-2)*{0}) - cos(2*pi/A - (n-1)*{0})" : "2*sin(pi/A)*sin(pi/A - (n-1)*{0}/2)";
+  const std::string grid = "all(A in 2..6, i in 0..5, n in 2..12 if n ";
+  const Names sixteenths{{}, {{"j", entries(steps)}}};
+  const std::string angle = "(2*pi" + x + ")";
+  std::vector<Fact> facts{
+      relation(grid + "< " + limit + ": " + nearest + " < 0)", sixteenths),
+      relation(grid + ">= " + limit + ": " + nearest + " >= 0)", sixteenths),
+      relation(grid + "< " + limit + ": abs(min(" + pairs + "cos((t" + back + ")*" + angle +
+                   ") - cos(2*pi*k/A + (u" + back + ")*" + angle + ")) - (" +
+                   fmt::format(fmt::runtime(closed), angle) + ")) <= 10^-30)",
+               sixteenths)};
+  const Names figure = sizes(horizon, figure_alphabet, own.text());
+  const std::string here = "(" + fmt::format(fmt::runtime(closed), "theta") + ")";
+  facts.push_back(enclosed(here, last, figure));
+  facts.push_back(relation(here + " > 0", figure));
+  facts.push_back(relation(here + " < 0", sizes(horizon + 1, figure_alphabet, own.text())));
+  // No pair of keys is closer; a centred head's worst match and distractor stand at lags of their
+  // own.
+  facts.push_back(relation((plain ? std::string(smallest_margin)
+                                  : "min(t in 0..n-1: cos((t" + back +
+                                        ")*theta)) - max(u in 0..n-1, k in 1..A-1: "
+                                        "cos(2*pi*k/A + (u" +
+                                        back + ")*theta))") +
+                               " >= " + here + " - 10^-30",
+                           figure));
   return {holds ? Verdict::proved : Verdict::undecided,
           fmt::format("A <= 6, n <= 12, theta = omega j/16 for j in {{1, 2, 3, 5, 8, 13}}: closed "
                       "form, horizon and "
@@ -190,7 +243,7 @@ Judgement judge_closed_form(Centre centre) {
                       "n <= 4 and A = 3, n <= 3 at j in {{1, 5, 13}}; value = margin at the "
                       "horizon for theta = {}, A = {}",
                       compared, inputs_run, figure_theta, figure_alphabet),
-          last, w};
+          last, w, facts};
 }
 
 }  // namespace
@@ -218,12 +271,19 @@ Judgement retrieval_feasible() {
   const Formula theta = Formula(Rational(1, 4 * 17 * 8)) * Formula(2) * Formula::pi();
   const Enclosure sample = retrieval_margin(theta, 8, 17, Centre::plain, Reading::min)->margin;
   holds = holds && sample.lo > 0;
-  return {holds ? Verdict::proved : Verdict::undecided,
-          fmt::format("n0 <= {}, 2 <= A <= {}, every theta in (0, omega/(2 n0)) at once: exact "
-                      "rational comparison of "
-                      "turns; value = margin at A = 8, n = 17, theta = omega/(4*17)",
-                      longest, most_letters),
-          sample, std::nullopt};
+  return {
+      holds ? Verdict::proved : Verdict::undecided,
+      fmt::format("n0 <= {}, 2 <= A <= {}, every theta in (0, omega/(2 n0)) at once: exact "
+                  "rational comparison of "
+                  "turns; value = margin at A = 8, n = 17, theta = omega/(4*17)",
+                  longest, most_letters),
+      sample,
+      std::nullopt,
+      {relation(
+           "all(n in 1..longest, A in 2..letters, k in 1..A-1: "
+           "min(k/A, 1 - k/A - (n-1)/(2*n*A)) > (n-1)/(2*n*A))",
+           {{{"longest", std::to_string(longest)}, {"letters", std::to_string(most_letters)}}, {}}),
+       enclosed(smallest_margin, sample, sizes(17, 8, theta.text()))}};
 }
 
 Judgement retrieval_gap_max() {
@@ -231,7 +291,7 @@ Judgement retrieval_gap_max() {
       [](const Formula& theta, unsigned alphabet, unsigned n) {
         return retrieval_margin(theta, alphabet, n, Centre::plain, Reading::max)->gap;
       },
-      "gap", Reading::max);
+      "gap", Reading::max, largest_margin);
   if (j.witness) {
     const Formula own = Formula::parse(figure_theta);
     for (unsigned alphabet : {8U, 3U})
@@ -246,19 +306,21 @@ Judgement retrieval_margin_min() {
       [](const Formula& theta, unsigned alphabet, unsigned n) {
         return retrieval_margin(theta, alphabet, n, Centre::plain, Reading::min)->margin;
       },
-      "margin", Reading::min);
+      "margin", Reading::min, smallest_margin);
 }
 
 Judgement retrieval_margin_min_corrected() {
   constexpr unsigned longest = 64;
   bool holds = true;
   unsigned compared = 0;
+  const std::vector<unsigned> alphabets{2, 3, 8, 26};
+  const std::vector<unsigned> sixteenths{1, 3, 7};
   // The pair (match n-2, distractor n-1 one letter before) is admissible for n >= 2 and its match
   // logit is at most 1: that alone gives the bound for every theta. The engine must agree wherever
   // it is asked.
   for (unsigned n = 2; n <= longest; ++n)
-    for (unsigned alphabet : {2U, 3U, 8U, 26U})
-      for (unsigned j : {1U, 3U, 7U}) {
+    for (const unsigned alphabet : alphabets)
+      for (const unsigned j : sixteenths) {
         const Formula theta = Formula(Rational(j, 8 * n * alphabet)) * Formula::pi();
         const auto margin = retrieval_margin(theta, alphabet, n, Centre::plain, Reading::min);
         const Enclosure bound = drift_bound(theta, alphabet, n - 1);
@@ -269,13 +331,31 @@ Judgement retrieval_margin_min_corrected() {
         ++compared;
       }
   const Formula own = Formula::parse(figure_theta);
+  // theta = omega j/(16 n). The pair that gives the bound, at every length; all pairs at short
+  // ones.
+  Names names{{{"longest", std::to_string(longest)}},
+              {{"letters", entries(alphabets)}, {"j", entries(sixteenths)}}};
+  const std::string angles = "a in 0..3, i in 0..2, A in letters[a]..letters[a]: ";
+  const std::string bound = "1 - cos(2*pi/A - (n-1)*pi*j[i]/(8*n*A))";
+  std::vector<Fact> facts{
+      relation("all(n in 3..longest, " + angles +
+                   "cos((n-2)*pi*j[i]/(8*n*A)) - cos(2*pi/A - (n-1)*pi*j[i]/(8*n*A)) < " + bound +
+                   ")",
+               names),
+      relation("all(n in 2..8, " + angles +
+                   "min(t in 0..n-1, u in 0..n-1, k in 1..A-1 if t != u: cos(t*pi*j[i]/(8*n*A)) - "
+                   "cos(2*pi*k/A + u*pi*j[i]/(8*n*A))) <= " +
+                   bound + " + 10^-30)",
+               names),
+      enclosed("1 - cos(2*pi/A - (n-1)*theta)", drift_bound(own, figure_alphabet, 16),
+               sizes(17, figure_alphabet, own.text()))};
   return {holds ? Verdict::proved : Verdict::undecided,
           fmt::format("2 <= n <= {}, A in {{2, 3, 8, 26}}, theta = omega j/(16 n) for j in {{1, 3, "
                       "7}}: {} enclosures "
                       "below the bound "
                       "(equal at n = 2); value = bound at n = 17, theta = 0.0027, A = 8",
                       longest, compared),
-          drift_bound(own, figure_alphabet, 16), std::nullopt};
+          drift_bound(own, figure_alphabet, 16), std::nullopt, facts};
 }
 
 Judgement retrieval_gap_displayed() {
@@ -290,7 +370,7 @@ Judgement retrieval_gap_displayed() {
           }
         return enclosure(I(I(1) - *strongest));
       },
-      "displayed_gap", Reading::min);
+      "displayed_gap", Reading::min, displayed_margin);
 }
 
 Judgement zero_angle_margin_letters() {
@@ -313,7 +393,15 @@ Judgement zero_angle_margin_letters() {
           fmt::format(
               "2 <= A <= {}, every length (lags drop out), exact in turns; value = 1 - cos(2 pi/8)",
               most_letters),
-          retrieval_margin(Formula(0), 8, 2, Centre::plain, Reading::min)->margin, std::nullopt};
+          retrieval_margin(Formula(0), 8, 2, Centre::plain, Reading::min)->margin,
+          std::nullopt,
+          {relation("all(A in 2..letters, k in 1..A-1: distance(k/A) >= 1/A)",
+                    {{{"letters", std::to_string(most_letters)}}, {}}),
+           relation("all(A in 2..letters: 1 - cos(2*pi/A) > 0)",
+                    {{{"letters", std::to_string(most_letters)}}, {}}),
+           enclosed(smallest_margin,
+                    retrieval_margin(Formula(0), 8, 2, Centre::plain, Reading::min)->margin,
+                    sizes(2, 8, "0"))}};
 }
 
 Judgement zero_angle_margin_all() {
@@ -351,11 +439,30 @@ Judgement zero_angle_margin_all() {
                                 : std::to_string(right - alphabet.letters + 1)));
     }
     w["margin"] = least->value.str();
+    Names names{{{"n", std::to_string(n)}, {"A", std::to_string(alphabet.letters)}}, {}};
+    std::vector<unsigned> letters;
+    std::vector<unsigned> correct;
+    for (const auto t : least->input) letters.push_back(static_cast<unsigned>(alphabet.left(t)));
+    for (const bool right : constructions::retrieval_correct_keys(alphabet, least->input, n - 1))
+      correct.push_back(right ? 1 : 0);
+    const auto query = least->input.back();
+    names.where.emplace_back(
+        "wanted", std::to_string(alphabet.is_letter_letter(query) ? alphabet.wanted(query)
+                                                                  : alphabet.left(query)));
+    names.tables = {{"letter", entries(letters)}, {"correct", entries(correct)}};
+    const auto logits = [](const char* which) {
+      return fmt::format("(j in 0..n-1 if correct[j] = {}: cos(2*pi*(letter[j] - wanted)/A))",
+                         which);
+    };
+    const std::string margin = "min" + logits("1") + " - max" + logits("0");
     return {
         Verdict::refuted,
         "all proper inputs over 2 letters and 2 integers in order of length, exact rationals: the "
         "smallest margin at the first length where it is not positive",
-        Enclosure(least->value), w};
+        Enclosure(least->value),
+        w,
+        {relation(margin + " > 0", names, false),
+         enclosed(margin, Enclosure(least->value), names)}};
   }
   return {Verdict::undecided, "n <= 3: no tie found", std::nullopt, std::nullopt};
 }

@@ -139,4 +139,12 @@ std::optional<Enclosure> smallest_index_scale(const Formula& theta, std::uint32_
   return Enclosure(std::max(integers->lo, letters->lo), std::max(integers->hi, letters->hi));
 }
 
+std::vector<Fact> index_scale_facts(const Formula& theta, std::uint32_t length,
+                                    const Enclosure& scale) {
+  return crossing(
+      "max(max(m in 1..n-1: sum(s in -m..n-1-m: exp(-beta*(1 - cos(s*theta)))))/2, "
+      "sum(s in 0..n-1: exp(-beta*(1 - cos(s*theta))))/4) - 1",
+      "beta", scale, {{{"n", std::to_string(length)}, {"theta", theta.text()}}, {}});
+}
+
 }  // namespace ropewalk::proofs_numeric

@@ -27,6 +27,7 @@
 
 #include <vector>
 
+#include "proofs_numeric/certificate.hpp"
 #include "proofs_numeric/one_plane.hpp"
 
 namespace ropewalk::proofs_numeric {
@@ -73,5 +74,10 @@ class PlaneLosses {
 /// 2 <= n <= 2^24. Source: P1 T3.1, LF.1.
 [[nodiscard]] std::optional<Enclosure> smallest_index_scale(const Formula& theta,
                                                             std::uint32_t length);
+
+/// What makes `scale` that number: a little less leaves some query short of its mass, a little more
+/// none. Cost: none.
+[[nodiscard]] std::vector<Fact> index_scale_facts(const Formula& theta, std::uint32_t length,
+                                                  const Enclosure& scale);
 
 }  // namespace ropewalk::proofs_numeric

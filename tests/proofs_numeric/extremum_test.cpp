@@ -376,3 +376,17 @@ TEST_CASE("the primitive refuses what is outside its domain, and can be stopped"
   options.stop = &stop;
   CHECK_THROWS_AS(minimum(sum, {1, 100000, {}}, options), Error);
 }
+
+TEST_CASE("one plane: a record that is nearer by 1e-60 is a record") {
+  // Lags 1 and 4 of a fifth of a turn, and a little: 4 comes nearer, by far less than the circle
+  // of the surrogate can tell.
+  const auto sum = theory::aligned_loss({Rational(1)}, {Formula::parse("2*pi/5 + 10^-60")});
+  ExtremumOptions options;
+  options.records = true;
+  for (const int last : {4, 3}) {
+    const ExtremumReport report = minimum(sum, {1, last, {}}, options);
+    REQUIRE(report.records.size() == (last == 4 ? 2 : 1));
+    CHECK(report.records.front().lag == 1);
+    CHECK(report.records.back().lag == report.extremum.lags.front());
+  }
+}

@@ -92,8 +92,41 @@ TEST_CASE("every claim names a judge, a test case that exists, and an argument t
     CHECK(page.find("<a id=\"" + claim.argument.substr(hash + 1) + "\"></a>") != std::string::npos);
     CHECK_FALSE(claim.statement.empty());
     CHECK_FALSE(claim.reading.empty());
-    if (!claim.is_long) CHECK_NOTHROW(judge(claim.id));
   }
 }
+
+TEST_CASE("a verdict comes with facts, in which its value stands") {
+  for (const Claim& claim : ledger()) {
+    if (claim.is_long) continue;
+    CAPTURE(claim.id);
+    const Judgement j = judge(claim.id);
+    if (j.verdict == Verdict::undecided) {
+      CHECK(j.facts.empty());
+      continue;
+    }
+    REQUIRE_FALSE(j.facts.empty());
+    std::size_t refuted = 0;
+    bool impossible = false;  // the value is a margin that a contradiction bounds
+    std::string all;
+    for (const Fact& fact : j.facts) {
+      refuted += fact["kind"] == "relation" && fact["holds"] == false ? 1 : 0;
+      impossible = impossible || fact["kind"] == "contradiction";
+      all += fact.dump();
+    }
+    CHECK((refuted > 0) == (j.verdict == Verdict::refuted));
+    REQUIRE(j.value);
+    if (impossible && j.value->exact() && j.value->lo == 0) continue;
+    const auto stands = [&](const std::string& number) {
+      return all.find('"' + number + '"') != std::string::npos;
+    };
+    const std::string lo = decimal(j.value->lo, value_digits, theory::Round::down);
+    const std::string hi = decimal(j.value->hi, value_digits, theory::Round::up);
+    CAPTURE(lo, hi);
+    CHECK(stands(lo));
+    CHECK(stands(hi));
+  }
+}
+
+TEST_CASE("an undecided claim states no facts") { CHECK(judge("P1.850").facts.empty()); }
 
 TEST_CASE("an unknown claim is an error") { CHECK_THROWS_AS(judge("P9.T1"), Error); }
