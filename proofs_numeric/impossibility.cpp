@@ -74,6 +74,8 @@ FiniteTask binding_task(std::string name, std::size_t n,
   require(n >= 2, name + " needs a length of 2 or more");
   FiniteTask task;
   task.name = std::move(name);
+  task.letters = alphabet.symbols;
+  task.others = alphabet.attributes;
   for (Token t = 0; t < alphabet.size(); ++t) {
     const bool query = alphabet.is_query(t);
     const std::string symbol = letter(alphabet.symbol(t), 'A');
@@ -100,7 +102,8 @@ FiniteTask binding_task(std::string name, std::size_t n,
 // Rows without repetition.
 class Rows {
  public:
-  Rows(std::string head, std::vector<std::string> variables) {
+  Rows(const char* kind, std::string head, std::vector<std::string> variables) {
+    system_.kind = kind;
     system_.head = std::move(head);
     system_.variables = std::move(variables);
   }
@@ -149,6 +152,37 @@ std::vector<HeadSystem> systems_by(
   return systems;
 }
 
+// What the answer's weight exceeds the rival's by, as coefficients of the weights.
+std::vector<int> positional_row(const FiniteTask& task, const TaskInput& input, Token rival) {
+  std::vector<int> row(input.tokens.size(), 0);
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    const Token written = task.writes[at(input.tokens[j])];
+    if (written == input.answer) row[j] = 1;
+    if (written == rival) row[j] = -1;
+  }
+  return row;
+}
+
+// The rival in a row of a system: the token or answer of negative coefficient, or the first answer
+// whose positions give the row.
+std::string rival(const FiniteTask& task, const HeadSystem& system, Eigen::Index row,
+                  const TaskInput& input) {
+  if (system.kind != "positional") {
+    const auto& names = system.kind == "symbolic attention" ? task.tokens : task.answers;
+    for (Eigen::Index j = 0; j < system.a.cols(); ++j)
+      if (system.a(row, j) < 0) return names[static_cast<std::size_t>(j)];
+  }
+  for (std::size_t other = 0; other < task.answers.size(); ++other) {
+    if (other == at(input.answer)) continue;
+    const auto coefficients = positional_row(task, input, static_cast<Token>(other));
+    bool same = true;
+    for (std::size_t j = 0; j < coefficients.size(); ++j)
+      same = same && system.a(row, static_cast<Eigen::Index>(j)) == coefficients[j];
+    if (same) return task.answers[other];
+  }
+  throw Error(ErrorCode::bad_value, system.head + ": a row without a rival");
+}
+
 // Positive terms first: "z(b) - z(a) >= 1".
 std::string inequality(const HeadSystem& system, Eigen::Index row) {
   std::string text;
@@ -170,6 +204,9 @@ FiniteTask index_task(std::size_t n, const constructions::IndexAlphabet& alphabe
   require(n >= 1, "Index needs a length of 1 or more");
   FiniteTask task;
   task.name = "Index";
+  task.kind = "index";
+  task.letters = alphabet.letters;
+  task.others = alphabet.size() - alphabet.letters;
   for (Token t = 0; t < alphabet.size(); ++t)
     task.tokens.push_back(alphabet.is_letter(t) ? letter(t, 'a')
                                                 : std::to_string(alphabet.offset(t)));
@@ -191,6 +228,9 @@ FiniteTask retrieval_task(std::size_t n, const constructions::RetrievalAlphabet&
   const bool clean = kind == RetrievalInputs::clean;
   FiniteTask task;
   task.name = clean ? "Retrieval on clean inputs" : "Retrieval on proper inputs";
+  task.kind = clean ? "retrieval-clean" : "retrieval-proper";
+  task.letters = alphabet.letters;
+  task.others = alphabet.integers;
   for (Token t = 0; t < alphabet.size(); ++t)
     task.tokens.push_back(letter(alphabet.left(t), 'A') +
                           (alphabet.is_letter_letter(t)
@@ -215,6 +255,9 @@ FiniteTask position_task(std::size_t n, Token letters) {
   require(n >= 2 && letters >= 1, "f_POS needs a length of 2 and a letter");
   FiniteTask task;
   task.name = "f_POS";
+  task.kind = "position";
+  task.letters = letters;
+  task.others = static_cast<Token>(n) - 1;
   for (Token i = 0; i < letters; ++i) task.tokens.push_back(letter(i, 'a'));
   write_tokens(task);
   for (std::size_t j = 1; j < n; ++j) {
@@ -232,11 +275,15 @@ FiniteTask position_task(std::size_t n, Token letters) {
 }
 
 FiniteTask symbol_task(std::size_t n, const constructions::BindingAlphabet& alphabet) {
-  return binding_task("f_SYM", n, alphabet, constructions::symbolic_function);
+  FiniteTask task = binding_task("f_SYM", n, alphabet, constructions::symbolic_function);
+  task.kind = "symbol";
+  return task;
 }
 
 FiniteTask mixed_task(std::size_t n, const constructions::BindingAlphabet& alphabet) {
-  return binding_task("f_MIX", n, alphabet, constructions::mixed_function);
+  FiniteTask task = binding_task("f_MIX", n, alphabet, constructions::mixed_function);
+  task.kind = "mixed";
+  return task;
 }
 
 std::vector<HeadSystem> symbolic_attention_systems(const FiniteTask& task) {
@@ -245,7 +292,8 @@ std::vector<HeadSystem> symbolic_attention_systems(const FiniteTask& task) {
   return systems_by<Token>(
       task, [](const TaskInput& input) { return input.tokens.back(); },
       [&](Token query) {
-        return Rows("symbolic head, hard attention, query " + task.tokens[at(query)], unknowns);
+        return Rows("symbolic attention",
+                    "symbolic head, hard attention, query " + task.tokens[at(query)], unknowns);
       },
       [&](Rows& rows, const TaskInput& input, std::size_t number) {
         const Token key = input.tokens[input.key];
@@ -274,7 +322,7 @@ std::vector<HeadSystem> symbolic_decoder_systems(const FiniteTask& task) {
       [&](const Bag& bag) {
         std::string head = "symbolic head, any decoder, query " + task.tokens[at(bag[0])] + ", bag";
         for (std::size_t j = 1; j < bag.size(); ++j) head += " " + task.tokens[at(bag[j])];
-        return Rows(head, unknowns);
+        return Rows("symbolic decoder", head, unknowns);
       },
       [&](Rows& rows, const TaskInput& input, std::size_t number) {
         for (std::size_t other = 0; other < task.answers.size(); ++other) {
@@ -294,7 +342,8 @@ std::vector<HeadSystem> positional_systems(const FiniteTask& task) {
   return systems_by<Token>(
       task, [](const TaskInput& input) { return input.tokens.back(); },
       [&](Token query) {
-        Rows rows("positional head, own values, query " + task.tokens[at(query)], unknowns);
+        Rows rows("positional", "positional head, own values, query " + task.tokens[at(query)],
+                  unknowns);
         for (std::size_t j = 0; j < n; ++j) {
           std::vector<int> row(n, 0);
           row[j] = 1;
@@ -305,13 +354,7 @@ std::vector<HeadSystem> positional_systems(const FiniteTask& task) {
       [&](Rows& rows, const TaskInput& input, std::size_t number) {
         for (std::size_t other = 0; other < task.answers.size(); ++other) {
           if (other == at(input.answer)) continue;
-          std::vector<int> row(n, 0);
-          for (std::size_t j = 0; j < n; ++j) {
-            const Token written = task.writes[at(input.tokens[j])];
-            if (written == input.answer) row[j] = 1;
-            if (written == static_cast<Token>(other)) row[j] = -1;
-          }
-          rows.add(row, 1, number);
+          rows.add(positional_row(task, input, static_cast<Token>(other)), 1, number);
         }
       });
 }
@@ -332,6 +375,7 @@ HeadSearch find_head(const std::vector<HeadSystem>& systems) {
         search.contradiction->multipliers.size() <= static_cast<Eigen::Index>(support.size()))
       continue;
     Contradiction found;
+    found.system.kind = system.kind;
     found.system.head = system.head;
     found.system.variables = system.variables;
     const auto m = static_cast<Eigen::Index>(support.size());
@@ -418,6 +462,29 @@ Witness witness(const FiniteTask& task, const Contradiction& contradiction) {
   }
   w["sum"] = "0 >= " + sum.str();
   return w;
+}
+
+Fact contradiction_fact(const FiniteTask& task, const Contradiction& contradiction) {
+  Fact fact{{"kind", "contradiction"},
+            {"head", contradiction.system.kind},
+            {"task",
+             {{"name", task.kind},
+              {"length", std::to_string(task.length())},
+              {"letters", std::to_string(task.letters)},
+              {"others", std::to_string(task.others)}}}};
+  fact["rows"] = Fact::array();
+  const auto inputs = shown(task, contradiction.system);
+  for (Eigen::Index i = 0; i < contradiction.multipliers.size(); ++i) {
+    const auto number = inputs[static_cast<std::size_t>(i)];
+    if (!number) continue;  // w >= 0
+    const TaskInput& input = task.inputs[*number];
+    Fact tokens = Fact::array();
+    for (const Token token : input.tokens) tokens.push_back(task.tokens[at(token)]);
+    fact["rows"].push_back({{"input", std::move(tokens)},
+                            {"rival", rival(task, contradiction.system, i, input)},
+                            {"times", contradiction.multipliers(i).str()}});
+  }
+  return fact;
 }
 
 OutputSeparation separate_outputs(const FiniteTask& task,

@@ -47,6 +47,10 @@ struct FiniteTask {
   std::vector<std::string> answers;  ///< names, by answer
   std::vector<Token> writes;  ///< by token: the answer that an identity value writes, -1 for none
   std::vector<TaskInput> inputs;  ///< in lexicographic order
+  // What the world is made of, as a certificate names it.
+  std::string kind;  ///< index, retrieval-proper, retrieval-clean, position, symbol, mixed
+  Token letters = 0;
+  Token others = 0;  ///< integers, queried positions or attributes
 
   [[nodiscard]] std::size_t length() const {
     return inputs.empty() ? 0 : inputs.front().tokens.size();
@@ -80,7 +84,8 @@ struct HeadSystem {
   RationalMatrix a;
   RationalVector b;
   std::vector<std::vector<std::size_t>>
-      inputs;  ///< by row: the inputs that ask for it, none for w >= 0
+      inputs;        ///< by row: the inputs that ask for it, none for w >= 0
+  std::string kind;  ///< symbolic attention, symbolic decoder, positional
 };
 
 /// One system per query token. Guarantee: Exact; equal rows are kept once. Cost: inputs times
@@ -119,6 +124,11 @@ struct HeadSearch {
 /// >= k". Two rows are shown on inputs that are permutations of each other where such a pair
 /// exists.
 [[nodiscard]] Witness witness(const FiniteTask& task, const Contradiction& contradiction);
+
+/// The same as a fact that can be checked from the inputs alone: per row an input, and the rival
+/// that its right key or answer must beat. Rows w >= 0 are left out: they are what positional heads
+/// are.
+[[nodiscard]] Fact contradiction_fact(const FiniteTask& task, const Contradiction& contradiction);
 
 /// What a decoder of the attention output a = sum_j w_j e(token_j) alone can tell, w_j = weights_j
 /// / sum.
