@@ -340,31 +340,32 @@ Judgement one_plane_attends_not_at_every_length() {
           }
           return std::nullopt;
         };
-        const auto t = at(0, target, -1);
-        const auto u = at(lags, other, 1);
+        const auto t = at(1, target, -1);
+        const auto u = at(lags + 1, other, 1);
         holds = holds && t && u;
         ++heads;
         if (!t || !u || target != 0 || other != 4) continue;
-        facts.push_back(relation(
-            "cos(t*theta) <= 0 and cos(u*theta + pi) >= 0 and t != u and t < 2*K and u < 2*K",
-            {{{"theta", theta.text()},
-              {"t", std::to_string(*t)},
-              {"u", std::to_string(*u)},
-              {"K", std::to_string(lags)}},
-             {}}));
+        facts.push_back(
+            relation("cos(t*theta) <= 0 and cos(u*theta + pi) >= 0 and t != u and 1 <= t and t <= "
+                     "2*K and 1 <= u and u <= 2*K",
+                     {{{"theta", theta.text()},
+                       {"t", std::to_string(*t)},
+                       {"u", std::to_string(*u)},
+                       {"K", std::to_string(lags)}},
+                      {}}));
         if (std::string_view(angle) == "1")
           w = Witness{
-              {"theta", angle}, {"target_lag", *t}, {"other_lag", *u}, {"length", 2 * lags}};
+              {"theta", angle}, {"target_lag", *t}, {"other_lag", *u}, {"length", 2 * lags + 1}};
       }
     facts.push_back(relation("theta/(2*pi) <= 1/2 and (K - 1)*theta/(2*pi) >= 1/2",
                              {{{"theta", theta.text()}, {"K", std::to_string(lags)}}, {}}));
   }
   // The slowest plane of a long-context table.
   const Formula slowest = theory::default_schedule({500000, 128}).frequencies.back();
-  const Integer length = 2 * (steps_to_half_turn(slowest) + 1);
+  const Integer length = 2 * (steps_to_half_turn(slowest) + 1) + 1;
   facts.push_back(
       relation("theta/(2*pi) <= 1/2 and (K - 1)*theta/(2*pi) >= 1/2 and (K - 2)*theta/(2*pi) < 1/2",
-               {{{"theta", slowest.text()}, {"K", Integer(length / 2).str()}}, {}}));
+               {{{"theta", slowest.text()}, {"K", Integer((length - 1) / 2).str()}}, {}}));
   w["slowest_plane_of_base_500000_fails_by"] = length.str();
   return {holds ? Verdict::proved : Verdict::undecided,
           fmt::format("every angle from pi/{} to pi, every phase of target and other key: exact "

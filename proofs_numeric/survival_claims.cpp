@@ -186,6 +186,7 @@ Judgement retrieval_needs_still_plane() {
     }
   }
   // The written one-plane heads obey it, and are at or below 0 once they are beyond their horizon.
+  const Rational tiny(1, Integer(1) << 80);  // what intervals leave of an exact 0
   unsigned heads = 0;
   for (const char* angle : {"1", "0.0027", "0.1", "2*pi/7"})
     for (const unsigned letters : {2U, 8U})
@@ -195,7 +196,7 @@ Judgement retrieval_needs_still_plane() {
             retrieval_margin(theta, letters, n, Centre::plain, Reading::min)->margin;
         const auto horizon = retrieval_horizon(theta, letters, Centre::plain);
         holds = holds && horizon && margin.lo <= retrieval_bound({theta}, n)->hi &&
-                (n <= *horizon || margin.lo <= 0);
+                (n <= *horizon || margin.hi <= tiny);
         ++heads;
       }
   // A whole table, and the same with its slower half stopped.
@@ -264,8 +265,8 @@ Judgement rounding_keeps_argmax() {
   return {kept && sharp ? Verdict::proved : Verdict::undecided,
           fmt::format("every vector of logits in {{0, 1, 2, 3}}/4 to length 4, every pattern of "
                       "errors -e, 0, e in eighths ({} cases), exact: the winner stays for 2e < mu "
-                      "and is tied or beaten by some pattern at 2e = mu; value = the largest e/mu "
-                      "excluded",
+                      "and is tied or beaten by some pattern at 2e = mu; value = the least e/mu at "
+                      "which it may fall",
                       cases),
           Enclosure(Rational(1, 2)),
           w,
