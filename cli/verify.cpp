@@ -101,7 +101,8 @@ std::string markdown_ledger() {
       "# The claims ledger\n"
       "\n"
       "Generated from `papers/*/claims.toml` by `ropewalk verify --list --markdown`. P1 is arXiv\n"
-      "2605.31558, P2 is arXiv 2511.11579, P4 is arXiv 2405.14591, R are our own statements.\n"
+      "2605.31558, P2 is arXiv 2511.11579, P3 is arXiv 2410.06205, P4 is arXiv 2405.14591, P5 is\n"
+      "arXiv 2602.10959, R are our own statements.\n"
       "*Expected* is the verdict that `ropewalk verify` must reach; the scope it covers by machine "
       "is printed with each verdict, "
       "and\n"
@@ -248,8 +249,8 @@ void add_verify(CLI::App& root, int& exit_code) {
   app.add_option("ids", args->ids, "Claims to judge, e.g. P1.T3.2b.max (default: all)")
       ->type_name("ID");
   app.add_option("--paper", args->paper,
-                 "Only one paper's claims: P1 (arXiv 2605.31558), P2 (2511.11579), P4 "
-                 "(2405.14591), or R (our own)")
+                 "Only one paper's claims: P1 (arXiv 2605.31558), P2 (2511.11579), P3 "
+                 "(2410.06205), P4 (2405.14591), P5 (2602.10959), or R (our own)")
       ->type_name("KEY");
   app.add_option("--out", args->out,
                  "Also write a certificate per claim, ID.json, which ropewalk-check checks "
