@@ -250,10 +250,15 @@ void check_enclosure(const Object& fact) {
 }
 
 Outcome check_file(const std::string& path) {
-  Outcome out;
-  const auto stop = [&](int code, const std::string& why) {
+  // Reasons quote the file: one line of plain characters, so that no file can print what looks like
+  // a verdict.
+  const auto stop = [](int code, std::string why) {
+    if (why.size() > 400) why = why.substr(0, 400) + "...";
+    for (char& c : why)
+      if (c < ' ' || c > '~') c = '?';
+    Outcome out;
     out.code = code;
-    out.reason = why;
+    out.reason = std::move(why);
     return out;
   };
   try {

@@ -49,9 +49,11 @@ Rational parse_decimal(std::string_view whole) {
     const std::string power = digits();
     if (power.empty()) malformed_number(whole);
     const size_t first = std::min(power.find_first_not_of('0'), power.size());
-    if (power.size() - first > 5)
+    const long value = first == power.size()      ? 0
+                       : power.size() - first > 5 ? WORD_MAX
+                                                  : std::stol(power.substr(first));
+    if (value > decimal_limit)
       throw Malformed("the exponent of '" + std::string(whole.substr(0, 60)) + "' is beyond 10000");
-    const long value = std::stol("0" + power.substr(first));
     exponent += down ? -value : value;
   }
   if (!text.empty()) malformed_number(whole);
