@@ -1,22 +1,62 @@
-#include "certificate.hpp"
-
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <fstream>
-#include <map>
 #include <new>
+#include <set>
 
 #include "facts.hpp"
-#include "sha256.hpp"
 
 namespace checker {
-
-using nlohmann::json;
 
 namespace {
 
 constexpr size_t size_limit = size_t{64} << 20;  // bytes of a file
 constexpr int depth_limit = 32;                  // brackets inside one another
-constexpr size_t fact_limit = 100'000;
+
+// SHA-256 (FIPS 180-4), in hexadecimal. Its constants are the first 32 bits behind the point of the
+// cube roots of the first 64 primes, and of the square roots of the first 8.
+std::string sha256(std::string message) {
+  std::array<std::uint32_t, 64> constants{};
+  std::array<std::uint32_t, 8> h{};
+  mpz_class prime = 1, root;
+  for (size_t i = 0; i < 64; ++i) {
+    mpz_nextprime(prime.get_mpz_t(), prime.get_mpz_t());
+    mpz_root(root.get_mpz_t(), mpz_class(prime << 96).get_mpz_t(), 3);
+    constants[i] = static_cast<std::uint32_t>(root.get_ui());
+    if (i < 8) h[i] = static_cast<std::uint32_t>(mpz_class(sqrt(mpz_class(prime << 64))).get_ui());
+  }
+  const std::uint64_t bits = message.size() * 8;
+  message.push_back('\x80');
+  while (message.size() % 64 != 56) message.push_back('\0');
+  for (int shift = 56; shift >= 0; shift -= 8) message.push_back(static_cast<char>(bits >> shift));
+
+  for (size_t block = 0; block < message.size(); block += 64) {
+    std::array<std::uint32_t, 64> w{};
+    for (size_t i = 0; i < 64; ++i)
+      w[i / 4] = (w[i / 4] << 8) | static_cast<unsigned char>(message[block + i]);
+    for (size_t i = 16; i < 64; ++i) {
+      const std::uint32_t a = w[i - 15], b = w[i - 2];
+      w[i] = w[i - 16] + w[i - 7] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ (a >> 3)) +
+             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ (b >> 10));
+    }
+    auto s = h;
+    for (size_t i = 0; i < 64; ++i) {
+      const std::uint32_t one = s[7] +
+                                (std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25)) +
+                                ((s[4] & s[5]) ^ (~s[4] & s[6])) + constants[i] + w[i];
+      const std::uint32_t two = (std::rotr(s[0], 2) ^ std::rotr(s[0], 13) ^ std::rotr(s[0], 22)) +
+                                ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
+      s = {one + two, s[0], s[1], s[2], s[3] + one, s[4], s[5], s[6]};
+    }
+    for (size_t i = 0; i < 8; ++i) h[i] += s[i];
+  }
+  std::string out;
+  for (const std::uint32_t word : h)
+    for (int shift = 28; shift >= 0; shift -= 4)
+      out.push_back("0123456789abcdef"[(word >> shift) & 15]);
+  return out;
+}
 
 struct Unreadable : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -24,229 +64,182 @@ struct Unreadable : std::runtime_error {
 
 std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
+  std::string content, chunk(1 << 16, '\0');
   if (!in) throw Unreadable("cannot be read");
-  std::string text;
-  std::vector<char> chunk(1 << 16);
   while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in.gcount() > 0) {
-    text.append(chunk.data(), static_cast<size_t>(in.gcount()));
-    if (text.size() > size_limit) throw Malformed("larger than 64 MiB");
+    content.append(chunk, 0, static_cast<size_t>(in.gcount()));
+    if (content.size() > size_limit) throw Malformed("larger than 64 MiB");
   }
   if (in.bad()) throw Unreadable("cannot be read");
-  return text;
+  return content;
 }
 
 // JSON without repeated keys, numbers or deep nesting.
-json parse(const std::string& text) {
-  std::vector<std::set<std::string>> keys;
+json parse(const std::string& content) {
+  std::vector<std::set<std::string>> names;
   const auto check = [&](int depth, json::parse_event_t event, json& value) {
+    using Event = json::parse_event_t;
     if (depth > depth_limit) throw Malformed("nested too deeply");
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
+    if (event == Event::object_start) names.emplace_back();
+    if (event == Event::object_end) names.pop_back();
+    if (event == Event::key && !names.back().insert(value.get<std::string>()).second)
       throw Malformed("the key '" + value.get<std::string>() + "' is repeated");
-    if (event == json::parse_event_t::value && value.is_number())
-      throw Malformed("a number that is no string");
+    if (event == Event::value && value.is_number()) throw Malformed("a number that is no string");
     return true;
   };
   try {
-    return json::parse(text, check);
+    return json::parse(content, check);
   } catch (const json::exception& e) {
-    const std::string what =
-        e.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
-    const size_t start = what.find("] ");
-    throw Malformed("no JSON: " + what.substr(start == std::string::npos ? 0 : start + 2));
+    throw Malformed(std::string("no JSON: ") + e.what());
   }
 }
 
-void check_fact(const std::string& kind, const Object& fact) {
-  static const std::map<std::string, void (*)(const Object&)> kinds = {
-      {"relation", check_relation},           {"enclosure", check_enclosure},
-      {"extremum", check_extremum},           {"base-set", check_base_set},
-      {"contradiction", check_contradiction}, {"circle-cover", check_circle_cover}};
-  const auto check = kinds.find(kind);
-  if (check == kinds.end()) throw Malformed("unknown kind");
-  check->second(fact);
+// The names that `where` and `tables` bind.
+void bind(Context& context, const json& fact) {
+  for (const std::string key : {"where", "tables"}) {
+    if (!fact.contains(key)) continue;
+    const json& names = fact.at(key);
+    if (!names.is_object()) throw Malformed(key + ": no object");
+    for (const auto& [name, value] : names.items()) {
+      const bool table = key == "tables";
+      const auto& expressions = table ? texts(names, name) : std::vector{text(names, name)};
+      within(key + "." + name, [&, &n = name] { context.define(n, expressions, table); });
+    }
+  }
+}
+
+void check_relation(const json& fact) {
+  keys(fact, {"kind", "statement", "holds"}, {"where", "tables"});
+  Context context;
+  bind(context, fact);
+  within("statement", [&] {
+    const Truth truth = context.decide(context.parse(text(fact, "statement"), true));
+    if (truth == Truth::unknown) throw Rejected("not decided at 2048 bits");
+    if ((truth == Truth::yes) != flag(fact, "holds"))
+      throw Rejected(truth == Truth::yes ? "holds" : "does not hold");
+  });
+}
+
+void check_enclosure(const json& fact) {
+  keys(fact, {"kind", "of", "lo", "hi"}, {"where", "tables"});
+  Context context;
+  bind(context, fact);
+  Node& of = within("of", [&]() -> Node& { return context.parse(text(fact, "of")); });
+  for (const auto& [key, wrong, word] :
+       {std::tuple("lo", -1, " is below lo"), std::tuple("hi", 1, " is above hi")}) {
+    const Value bound = number(fact, key);
+    if (settle([&](long precision) {
+          return compare(context.value(of, precision), bound, precision);
+        }) == wrong)
+      throw Rejected("the value " + context.value(of, 2048).text() + word);
+  }
+}
+
+// In [0, 1], the intervals |x - j/s| <= 1/(s(reach + 1)) with s <= reach cover. Any increasing
+// chain of fractions from 0 to 1 with denominators <= reach whose intervals meet proves it; here it
+// is the Farey sequence.
+void check_circle_cover(const json& fact) {
+  keys(fact, {"kind", "reach"});
+  const mpz_class reach = integer(fact, "reach");
+  if (reach < 1) throw Rejected("reach: not positive");
+  if (reach > 20000) throw Rejected("reach: not decided: beyond 20000");
+  const long n = reach.get_si();
+  long a = 0, b = 1, c = 1, d = n;  // neighbours a/b < c/d
+  for (;;) {
+    // a/b + 1/(b(n+1)) >= c/d - 1/(d(n+1)), times b d (n+1)
+    if (d < 1 || d > n || c * b <= a * d || (c * b - a * d) * (n + 1) > b + d)
+      throw Rejected("reach: no cover");
+    if (c == d) return;
+    const long k = (n + b) / d;
+    a = std::exchange(c, k * c - a);
+    b = std::exchange(d, k * d - b);
+  }
 }
 
 Outcome check_certificate(const json& whole) {
-  const Object file(whole, "");
-  if (file.text("format") != "ropewalk-certificate")
-    file.fail("format", "not 'ropewalk-certificate'");
-  if (file.text("version") != "1") file.fail("version", "not '1', the only one this program knows");
-  const std::string verdict = file.text("verdict");
+  keys(whole, {"format", "version", "verdict", "facts", "sha256"}, {"words"});
+  if (text(whole, "format") != "ropewalk-certificate")
+    throw Malformed("format: not 'ropewalk-certificate'");
+  if (text(whole, "version") != "1") throw Malformed("version: not '1', the only one known here");
+  if (whole.contains("words") && !whole["words"].is_object()) throw Malformed("words: no object");
+  const json& facts = list(whole, "facts");
+  const std::string& verdict = text(whole, "verdict");
   if (verdict != "proved" && verdict != "refuted" && verdict != "undecided")
-    file.fail("verdict", "neither proved, refuted nor undecided");
-  const std::string hash = file.text("sha256");
-  if (file.has("words") && !file.at("words").is_object()) file.fail("words", "no object");
-  const std::vector<Object> facts = file.objects("facts");
-  file.done();
-  if (facts.size() > fact_limit) file.fail("facts", "more than 100000");
-
+    throw Malformed("verdict: neither proved, refuted nor undecided");
   json body = whole;
   body.erase("sha256");
-  if (const std::string is = sha256(body.dump()); is != hash)
-    throw Rejected("sha256: the contents hash to " + is);
+  const std::string hash = sha256(body.dump());
+  if (hash != text(whole, "sha256")) throw Rejected("sha256: the contents hash to " + hash);
 
-  long refutations = 0;
-  for (const Object& fact : facts) {
-    std::string step = fact.path() + ": ";
-    try {
-      const std::string kind = fact.text("kind");
-      step = fact.path() + " (" + kind.substr(0, 30) + "): ";
-      if (kind == "relation" && !fact.boolean("holds")) ++refutations;
-      check_fact(kind, fact);
-    } catch (const Malformed& e) {
-      throw Malformed(step + e.what());
-    } catch (const Rejected& e) {
-      throw Rejected(step + e.what());
-    } catch (const Open& e) {
-      throw Rejected(step + "not decided: " + e.what());
-    } catch (const std::bad_alloc&) {
-      throw Rejected(step + "not decided: out of memory");
-    }
+  static const std::map<std::string, void (*)(const json&)> kinds = {
+      {"relation", check_relation},           {"enclosure", check_enclosure},
+      {"extremum", check_extremum},           {"base-set", check_base_set},
+      {"contradiction", check_contradiction}, {"circle-cover", check_circle_cover}};
+  bool refutes = false;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const std::string name = "facts[" + std::to_string(i) + "]";
+    const std::string kind = within(name, [&] { return text(facts[i], "kind"); });
+    within(name + " (" + kind.substr(0, 30) + ")", [&] {
+      if (kinds.count(kind) == 0) throw Malformed("unknown kind");
+      kinds.at(kind)(facts[i]);
+      refutes = refutes || (kind == "relation" && !flag(facts[i], "holds"));
+    });
   }
   if (verdict != "undecided" && facts.empty())
     throw Rejected("verdict: " + verdict + " without a fact");
-  if ((verdict == "refuted") != (refutations > 0))
-    throw Rejected("verdict: " + verdict + (refutations > 0 ? " with" : " without") +
+  if ((verdict == "refuted") != refutes)
+    throw Rejected("verdict: " + verdict + (refutes ? " with" : " without") +
                    " a relation that does not hold");
-  Outcome out;
-  out.verdict = verdict;
-  out.facts = static_cast<long>(facts.size());
-  return out;
+  return {0, verdict, facts.size(), ""};
+}
+
+const json& value(const json& object, const std::string& key, bool (json::*is)() const noexcept,
+                  const char* what) {
+  if (!object.is_object() || !object.contains(key)) throw Malformed(key + ": missing");
+  if (!(object.at(key).*is)()) throw Malformed(key + ": " + what);
+  return object.at(key);
 }
 
 }  // namespace
 
-Object::Object(const json& value, std::string path) : value_(value), path_(std::move(path)) {
-  if (!value.is_object()) throw Malformed((path_.empty() ? "the file" : path_) + ": no object");
+void keys(const json& object, const Keys& required, const Keys& optional) {
+  if (!object.is_object()) throw Malformed("no object where one should be");
+  for (const std::string& key : required)
+    if (!object.contains(key)) throw Malformed(key + ": missing");
+  const auto in = [](const Keys& list, const std::string& key) {
+    return std::find(list.begin(), list.end(), key) != list.end();
+  };
+  for (const auto& [key, unused] : object.items())
+    if (!in(required, key) && !in(optional, key))
+      throw Malformed(key.substr(0, 60) + ": unknown key");
 }
-void Object::fail(const std::string& key, const std::string& why) const {
-  throw Malformed((path_.empty() || path_.rfind("facts[", 0) == 0 ? key : path_ + "." + key) +
-                  ": " + why);
+const std::string& text(const json& object, const std::string& key) {
+  return value(object, key, &json::is_string, "no string").get_ref<const std::string&>();
 }
-const json& Object::at(const std::string& key) const {
-  const auto it = value_.find(key);
-  if (it == value_.end()) fail(key, "missing");
-  used_.insert(key);
-  return *it;
+const json& list(const json& object, const std::string& key) {
+  return value(object, key, &json::is_array, "no list");
 }
-std::string Object::text(const std::string& key) const {
-  const json& v = at(key);
-  if (!v.is_string()) fail(key, "no string");
-  return v.get<std::string>();
+bool flag(const json& object, const std::string& key) {
+  return value(object, key, &json::is_boolean, "neither true nor false").get<bool>();
 }
-bool Object::boolean(const std::string& key) const {
-  const json& v = at(key);
-  if (!v.is_boolean()) fail(key, "neither true nor false");
-  return v.get<bool>();
-}
-Rational Object::rational(const std::string& key) const {
-  try {
-    return parse_rational(text(key), true);
-  } catch (const Malformed& e) {
-    fail(key, e.what());
-  }
-}
-Integer Object::integer(const std::string& key) const {
-  try {
-    return parse_integer(text(key));
-  } catch (const Malformed& e) {
-    fail(key, e.what());
-  }
-}
-std::vector<std::string> Object::texts(const std::string& key) const {
-  const json& v = at(key);
-  if (!v.is_array()) fail(key, "no list");
+std::vector<std::string> texts(const json& object, const std::string& key) {
   std::vector<std::string> out;
-  for (const json& item : v) {
-    if (!item.is_string()) fail(key, "a list of something else than strings");
+  for (const json& item : list(object, key)) {
+    if (!item.is_string()) throw Malformed(key + ": a list of something else than strings");
     out.push_back(item.get<std::string>());
   }
   return out;
 }
-Object Object::object(const std::string& key) const {
-  const json& v = at(key);
-  return {v, path_.empty() || path_.rfind("facts[", 0) == 0 ? key : path_ + "." + key};
+mpq_class number(const json& object, const std::string& key) {
+  return within(key, [&] { return parse_number(text(object, key), true); });
 }
-std::vector<Object> Object::objects(const std::string& key) const {
-  const json& v = at(key);
-  if (!v.is_array()) fail(key, "no list");
-  const std::string outer =
-      path_.empty() || path_.rfind("facts[", 0) == 0 ? key : path_ + "." + key;
-  std::vector<Object> out;
-  for (size_t i = 0; i < v.size(); ++i)
-    out.emplace_back(v[i], outer + "[" + std::to_string(i) + "]");
-  return out;
+mpz_class integer(const json& object, const std::string& key) {
+  return within(key, [&] { return integer(text(object, key)); });
 }
-Node& Object::sum(Context& context, const std::string& key) const {
-  try {
-    return context.sum(text(key));
-  } catch (const Malformed& e) {
-    fail(key, e.what());
-  }
-}
-void Object::done() const {
-  for (const auto& [key, unused] : value_.items())
-    if (used_.count(key) == 0) fail(key.substr(0, 60), "unknown key");
-}
-
-namespace {
-
-// The names that `where` and `tables` bind.
-void bind(Context& context, const Object& fact) {
-  if (fact.has("where")) {
-    const Object where = fact.object("where");
-    for (const auto& [name, unused] : fact.at("where").items()) {
-      try {
-        context.define(name, where.text(name));
-      } catch (const Malformed& e) {
-        where.fail(name, e.what());
-      }
-    }
-  }
-  if (fact.has("tables")) {
-    const Object tables = fact.object("tables");
-    for (const auto& [name, unused] : fact.at("tables").items()) {
-      try {
-        context.define(name, tables.texts(name));
-      } catch (const Malformed& e) {
-        tables.fail(name, e.what());
-      }
-    }
-  }
-}
-
-}  // namespace
-
-void check_relation(const Object& fact) {
-  Context context;
-  bind(context, fact);
-  const bool holds = fact.boolean("holds");
-  Statement* statement = nullptr;
-  try {
-    statement = &context.statement(fact.text("statement"));
-  } catch (const Malformed& e) {
-    fact.fail("statement", e.what());
-  }
-  fact.done();
-  const Truth truth = context.decide(*statement);
-  if (truth == Truth::unknown) throw Rejected("statement: not decided at 2048 bits");
-  if ((truth == Truth::yes) != holds)
-    throw Rejected(std::string("statement: ") +
-                   (holds ? "does not hold" : "holds, against what the fact says"));
-}
-
-void check_enclosure(const Object& fact) {
-  Context context;
-  bind(context, fact);
-  Node& of = fact.sum(context, "of");
-  const Rational lo = fact.rational("lo"), hi = fact.rational("hi");
-  fact.done();
-  if (compare(context, of, lo) < 0)
-    throw Rejected("the value " + context.value(of, precisions[2]).text() + " is below lo");
-  if (compare(context, of, hi) > 0)
-    throw Rejected("the value " + context.value(of, precisions[2]).text() + " is above hi");
+mpz_class integer(const std::string& digits) {
+  if (digits.find_first_not_of("-0123456789") != std::string::npos)
+    throw Malformed("'" + digits.substr(0, 60) + "' is no integer");
+  return parse_number(digits, false).get_num();
 }
 
 Outcome check_file(const std::string& path) {
@@ -256,10 +249,7 @@ Outcome check_file(const std::string& path) {
     if (why.size() > 400) why = why.substr(0, 400) + "...";
     for (char& c : why)
       if (c < ' ' || c > '~') c = '?';
-    Outcome out;
-    out.code = code;
-    out.reason = std::move(why);
-    return out;
+    return Outcome{code, "", 0, why};
   };
   try {
     return check_certificate(parse(read(path)));
@@ -270,7 +260,7 @@ Outcome check_file(const std::string& path) {
   } catch (const Rejected& e) {
     return stop(1, e.what());
   } catch (const std::bad_alloc&) {
-    return stop(1, "out of memory");
+    return stop(1, "not decided: out of memory");
   } catch (const std::exception& e) {
     return stop(2, e.what());
   }

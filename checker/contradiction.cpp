@@ -1,10 +1,10 @@
 // The fact `contradiction`: the inputs are inputs of the task, each row asks what the head would
 // have to do on its input, and the rows with their multipliers add up to the impossible (Farkas).
-//
-// Index on (a, b, 1) is b, on (b, a, 1) it is a. A symbolic decoder sees the query 1 and the bag
-// {a, b} both times: z(b) - z(a) >= 1 and z(a) - z(b) >= 1 add up to 0 >= 2.
+// Index on (a, b, 1) is b, on (b, a, 1) it is a; a symbolic decoder sees the query 1 and the bag
+// {a, b} both times, and z(b) - z(a) >= 1 and z(a) - z(b) >= 1 add up to 0 >= 2.
 #include <algorithm>
-#include <map>
+#include <regex>
+#include <set>
 
 #include "facts.hpp"
 
@@ -14,238 +14,163 @@ namespace {
 
 using Input = std::vector<std::string>;
 
-bool small(char c) { return c >= 'a' && c <= 'z'; }
-bool large(char c) { return c >= 'A' && c <= 'Z'; }
-
 class Task {
  public:
-  explicit Task(const Object& o);
-
-  struct Answer {
-    std::string key;   // the token under the right key
-    std::string name;  // the answer
-  };
-  /// Rejected unless the input is one of the task.
-  Answer solve(const Input& input);
-  /// What a position that holds the token counts for; empty where it counts for no answer.
-  std::string value(const std::string& token) const;
-  /// Rejected unless some input of the task could have this answer.
-  void check_answer(const std::string& name);
+  explicit Task(const json& o);
+  /// The position (from 0) of the right key. Rejected unless the input is one of the task.
+  size_t right_key(const Input& input);
+  /// The answer that a token stands for, "" for none.
+  std::string answer(const std::string& token) const {
+    if (token.front() == '?') return "";
+    return bindings_ ? token.substr(2) : token;
+  }
+  /// Rejected unless it is an answer that the task can have, as the answer of the token `key` is.
+  void check_answer(const std::string& name, const std::string& key) {
+    check_token(bindings_ ? key.substr(0, 2) + name : name);
+    if (name.front() == '?') throw Rejected("'" + name + "' is no answer");
+  }
 
  private:
-  struct Token {
-    enum class Kind { letter, integer, pair, lookup, binding, query } kind;
-    char left = 0, right = 0;  // letters
-    long number = 0;           // integer, of a lookup (letter, integer) and of a query ?j
-  };
-  Token read(const std::string& token);
-  void letter(char c, std::set<char>& seen, long limit, const std::string& what);
-  long number(const std::string& digits) const;
+  void check_token(const std::string& token);
 
   std::string name_;
-  long length_ = 0, letters_ = 0, others_ = 0;
-  std::set<char> letters_seen_,
-      attributes_seen_;  // over all rows: the alphabets have a size, not an order
+  bool bindings_, pairs_;
+  std::regex form_;
+  mpz_class length_, letters_, others_;
+  std::set<char> large_, small_;  // letters in use, over all rows
 };
 
-Task::Task(const Object& o) : name_(o.text("name")) {
-  const auto size = [&](const char* key) {
-    const Integer n = o.integer(key);
-    if (n < Integer(0) || n > Integer(10000))
-      throw Rejected("task." + std::string(key) + ": not in 0..10000");
-    return static_cast<long>(fmpz_get_si(n.raw()));
-  };
-  length_ = size("length");
-  letters_ = size("letters");
-  others_ = size("others");
-  o.done();
-  static const std::set<std::string> names = {"index",    "retrieval-proper", "retrieval-clean",
-                                              "position", "symbol",           "mixed"};
-  if (names.count(name_) == 0) o.fail("name", "no known task");
+Task::Task(const json& o) : name_(text(o, "name")) {
+  keys(o, {"name", "length", "letters", "others"});
+  static const std::map<std::string, std::string> forms = {
+      {"index", "[a-z]|[1-9][0-9]{0,3}"},
+      {"retrieval-proper", "[A-Z]([A-Z]|[1-9][0-9]{0,3})"},
+      {"position", "[a-z]|[?][1-9][0-9]{0,3}"},
+      {"retrieval-clean", "[A-Z]([A-Z]|[1-9][0-9]{0,3})"},
+      {"symbol", "[A-Z]:[a-z]|[?][A-Z]"},
+      {"mixed", "[A-Z]:[a-z]|[?][A-Z]"}};
+  if (forms.count(name_) == 0) throw Malformed("name: no known task");
+  form_ = forms.at(name_);
+  bindings_ = name_ == "symbol" || name_ == "mixed";
+  pairs_ = name_ == "retrieval-proper" || name_ == "retrieval-clean";
+  length_ = integer(o, "length");
+  letters_ = integer(o, "letters");
+  others_ = integer(o, "others");
 }
 
-void Task::letter(char c, std::set<char>& seen, long limit, const std::string& what) {
-  seen.insert(c);
-  if (static_cast<long>(seen.size()) > limit)
-    throw Rejected("more than " + std::to_string(limit) + " " + what + " in use");
-}
-
-long Task::number(const std::string& digits) const {
-  const Integer n = parse_integer(digits);
-  if (digits.front() == '0' || digits.front() == '-' || n > Integer(10000))
-    throw Rejected("'" + digits + "' is no token of the task");
-  return fmpz_get_si(n.raw());
-}
-
-Task::Token Task::read(const std::string& token) {
-  const size_t n = token.size();
-  const bool pairs = name_ == "retrieval-proper" || name_ == "retrieval-clean";
-  const bool bindings = name_ == "symbol" || name_ == "mixed";
-  const auto known = [&](char c) { letter(c, letters_seen_, letters_, "letters"); };
-  if ((name_ == "index" || name_ == "position") && n == 1 && small(token[0])) {
-    known(token[0]);
-    return {Token::Kind::letter, token[0], 0, 0};
+void Task::check_token(const std::string& token) {
+  if (token.size() > 5 || !std::regex_match(token, form_))
+    throw Rejected("'" + token + "' is no token of the task");
+  for (const char c : token) {
+    if (c >= 'A' && c <= 'Z') large_.insert(c);
+    if (c >= 'a' && c <= 'z') small_.insert(c);
   }
-  if (name_ == "index" && n > 0 && n < 6 &&
-      token.find_first_not_of("0123456789") == std::string::npos) {
-    const long m = number(token);
-    if (m <= others_) return {Token::Kind::integer, 0, 0, m};
-  } else if (name_ == "position" && n > 1 && n < 7 && token[0] == '?') {
-    return {Token::Kind::query, 0, 0, number(token.substr(1))};
-  } else if (pairs && n == 2 && large(token[0]) && large(token[1])) {
-    known(token[0]);
-    known(token[1]);
-    return {Token::Kind::pair, token[0], token[1], 0};
-  } else if (pairs && n > 1 && n < 7 && large(token[0]) &&
-             token.find_first_not_of("0123456789", 1) == std::string::npos) {
-    known(token[0]);
-    const long m = number(token.substr(1));
-    if (m <= others_) return {Token::Kind::lookup, token[0], 0, m};
-  } else if (bindings && n == 3 && large(token[0]) && token[1] == ':' && small(token[2])) {
-    known(token[0]);
-    letter(token[2], attributes_seen_, others_, "attributes");
-    return {Token::Kind::binding, token[0], token[2], 0};
-  } else if (bindings && n == 2 && token[0] == '?' && large(token[1])) {
-    known(token[1]);
-    return {Token::Kind::query, token[1], 0, 0};
-  }
-  throw Rejected("'" + token.substr(0, 20) + "' is no token of the task");
+  // Alphabets have a size, not an order.
+  const auto& letters = bindings_ || pairs_ ? large_ : small_;
+  if (letters.size() > letters_) throw Rejected("more letters than the task has");
+  if (bindings_ && small_.size() > others_) throw Rejected("more attributes than the task has");
+  const size_t digits = token.find_first_of("123456789");
+  if (name_ != "position" && digits != std::string::npos &&
+      mpz_class(token.substr(digits)) > others_)
+    throw Rejected("'" + token + "' is no token of the task");
 }
 
-Task::Answer Task::solve(const Input& input) {
-  if (static_cast<long>(input.size()) != length_ || input.empty())
+size_t Task::right_key(const Input& input) {
+  if (input.empty() || input.size() != length_)
     throw Rejected("the input has not the length of the task");
-  using Kind = Token::Kind;
-  std::vector<Token> tokens;
-  for (const std::string& token : input) tokens.push_back(read(token));
-  const size_t last = tokens.size() - 1;
-  const Token query = tokens[last];
+  for (const std::string& token : input) check_token(token);
+  const size_t last = input.size() - 1;
+  const std::string& query = input[last];
+  const auto number = [](const std::string& digits) {
+    return static_cast<size_t>(std::stoul(digits));
+  };
 
   if (name_ == "index") {
+    const auto integer = [](const std::string& token) { return token[0] <= '9'; };
     for (size_t i = 0; i <= last; ++i)
-      if (tokens[i].kind == Kind::integer && tokens[i].number > static_cast<long>(i))
-        throw Rejected("the integer at position " + std::to_string(i + 1) +
-                       " reaches back beyond the input");
-    size_t at = last;
-    if (query.kind == Kind::integer) {
-      const size_t there = last - static_cast<size_t>(query.number);
-      if (tokens[there].kind == Kind::letter) at = there;
-    }
-    return {input[at], input[at]};
+      if (integer(input[i]) && number(input[i]) > i)
+        throw Rejected("'" + input[i] + "' reaches back beyond the input");
+    const size_t there = integer(query) ? last - number(query) : last;
+    return integer(input[there]) ? last : there;
   }
-  if (name_ == "retrieval-proper" || name_ == "retrieval-clean") {
+  if (pairs_) {
     size_t at = last;
+    std::map<char, std::string> holder;  // of each left letter so far, its token
     for (size_t i = 0; i <= last; ++i) {
-      if (tokens[i].kind != Kind::pair) continue;
-      size_t found = last + 1;  // the last position so far that holds the wanted letter
+      if (holder.emplace(input[i][0], input[i]).first->second != input[i] &&
+          name_ == "retrieval-clean")
+        throw Rejected("a left letter stands in two tokens");
+      if (input[i][1] <= '9') continue;
+      Input wanted;  // the tokens with the letter that token i wants
       for (size_t j = 0; j <= i; ++j) {
-        if (tokens[j].left != tokens[i].right) continue;
-        if (found <= last && input[j] != input[found])
-          throw Rejected("position " + std::to_string(i + 1) + " wants a letter of two tokens");
-        found = j;
+        if (input[j][0] != input[i][1]) continue;
+        wanted.push_back(input[j]);
+        if (i == last) at = j;
       }
-      if (found > last)
-        throw Rejected("position " + std::to_string(i + 1) + " wants a letter that is not there");
-      if (i == last) at = found;
+      if (wanted.empty()) throw Rejected("'" + input[i] + "' wants a letter that is not there");
+      if (std::count(wanted.begin(), wanted.end(), wanted[0]) != static_cast<long>(wanted.size()))
+        throw Rejected("'" + input[i] + "' wants a letter of two tokens");
     }
-    std::map<char, std::string> holder;
-    for (size_t i = 0; name_ == "retrieval-clean" && i <= last; ++i)
-      if (holder.emplace(tokens[i].left, input[i]).first->second != input[i])
-        throw Rejected("a left letter stands in two tokens at position " + std::to_string(i + 1));
-    return {input[at], input[at]};
+    return at;
   }
-  // Position, symbol, mixed: keys of one kind, then a query.
-  const Kind key = name_ == "position" ? Kind::letter : Kind::binding;
-  for (size_t i = 0; i < last; ++i)
-    if (tokens[i].kind != key) throw Rejected("'" + input[i] + "' stands before the query");
-  if (query.kind != Kind::query) throw Rejected("the last token is no query");
-  if (name_ == "position") {
-    if (query.number > static_cast<long>(last)) throw Rejected("the query asks beyond the input");
-    const std::string& there = input[static_cast<size_t>(query.number) - 1];
-    return {there, there};
-  }
+  if (query[0] != '?') throw Rejected("the last token is no query");
   size_t at = last;
   for (size_t i = 0; i < last; ++i) {
-    if (tokens[i].left != query.left) continue;
-    if (name_ == "symbol" && at != last && tokens[i].right != tokens[at].right)
+    if (input[i][0] == '?') throw Rejected("a query stands before the last position");
+    if (!bindings_ || input[i][0] != query[1]) continue;
+    if (name_ == "symbol" && at != last && input[at] != input[i])
       throw Rejected("the queried symbol has two attributes");
     at = i;
   }
-  if (at == last) throw Rejected("the queried symbol is not bound");
-  return {input[at], std::string(1, tokens[at].right)};
-}
-
-std::string Task::value(const std::string& token) const {
-  if (token.front() == '?') return "";
-  return name_ == "symbol" || name_ == "mixed" ? token.substr(2) : token;
-}
-
-void Task::check_answer(const std::string& name) {
-  if (name_ == "symbol" || name_ == "mixed") {
-    if (name.size() != 1 || !small(name[0]))
-      throw Rejected("rival: '" + name.substr(0, 20) + "' is no attribute");
-    return letter(name[0], attributes_seen_, others_, "attributes");
-  }
-  if (read(name).kind == Token::Kind::query) throw Rejected("rival: a query is no answer");
+  if (!bindings_) at = number(query.substr(1)) - 1;
+  if (at >= last) throw Rejected("what is asked for is not there");
+  return at;
 }
 
 }  // namespace
 
-void check_contradiction(const Object& fact) {
-  const std::string head = fact.text("head");
-  const bool attention = head == "symbolic attention", decoder = head == "symbolic decoder";
-  if (!attention && !decoder && head != "positional") fact.fail("head", "no known kind of head");
-  Task task(fact.object("task"));
-  const std::vector<Object> rows = fact.objects("rows");
-  fact.done();
+void check_contradiction(const json& fact) {
+  keys(fact, {"kind", "head", "task", "rows"});
+  const std::string& head = text(fact, "head");
+  const bool attention = head == "symbolic attention", decoder = head == "symbolic decoder",
+             positional = head == "positional";
+  if (!attention && !decoder && !positional) throw Malformed("head: no known kind of head");
+  Task task(fact.at("task"));
+  const json& rows = list(fact, "rows");
   if (rows.empty()) throw Rejected("rows: none");
 
-  std::map<std::string, Rational> unknowns;  // coefficients of the sum; for positional, by position
-  Input context;                             // query, and for a decoder the bag
-  for (const Object& row : rows) {
-    const Input input = row.texts("input");
-    const std::string rival = row.text("rival");
-    const Rational times = row.rational("times");
-    row.done();
-    try {
-      if (times.sign() <= 0) throw Rejected("times is not positive");
-      const Task::Answer right = task.solve(input);
-      Input seen{input.back()};
-      if (decoder) {
-        seen.insert(seen.end(), input.begin(), input.end() - 1);
-        std::sort(seen.begin() + 1, seen.end());
+  std::map<std::string, mpq_class> sum;  // coefficients by unknown
+  Input shared;                          // the query and, for a decoder, the bag
+  for (size_t i = 0; i < rows.size(); ++i) {
+    within("rows[" + std::to_string(i) + "]", [&] {
+      keys(rows[i], {"input", "rival", "times"});
+      const Input input = texts(rows[i], "input");
+      const std::string& rival = text(rows[i], "rival");
+      const mpq_class times = number(rows[i], "times");
+      if (times <= 0) throw Rejected("times is not positive");
+      const std::string key = input[task.right_key(input)],
+                        right = attention ? key : task.answer(key);
+      Input seen(input.rbegin(), decoder ? input.rend() : input.rbegin() + 1);
+      std::sort(seen.begin() + 1, seen.end());
+      if (i == 0) shared = seen;
+      if (seen != shared) throw Rejected("another query or bag");
+      if (!attention)
+        task.check_answer(rival, key);
+      else if (std::find(input.begin(), input.end(), rival) == input.end())
+        throw Rejected("rival: no token of the input");
+      if (rival == right) throw Rejected("rival: it is the right one");
+      if (!positional) {
+        sum[right] += times;
+        sum[rival] -= times;
       }
-      if (!context.empty() && seen != context)
-        throw Rejected(decoder ? "another query or bag" : "another query");
-      context = seen;
-      if (attention) {
-        if (std::find(input.begin(), input.end(), rival) == input.end())
-          throw Rejected("rival: no token of the input");
-      } else {
-        task.check_answer(rival);
+      for (size_t j = 0; positional && j < input.size(); ++j) {
+        if (task.answer(input[j]) == right) sum[std::to_string(j + 1)] += times;
+        if (task.answer(input[j]) == rival) sum[std::to_string(j + 1)] -= times;
       }
-      if (rival == (attention ? right.key : right.name))
-        throw Rejected("rival: it is the right one");
-      const auto add = [&](const std::string& unknown, const Rational& x) {
-        unknowns[unknown] = unknowns[unknown] + x;
-      };
-      if (head == "positional") {
-        for (size_t j = 0; j < input.size(); ++j) {
-          const std::string value = task.value(input[j]);
-          if (value == right.name) add(std::to_string(j + 1), times);
-          if (value == rival) add(std::to_string(j + 1), -times);
-        }
-      } else {
-        add(attention ? right.key : right.name, times);
-        add(rival, -times);
-      }
-    } catch (const Rejected& e) {
-      throw Rejected(row.path() + ": " + e.what());
-    }
+    });
   }
-  for (const auto& [unknown, x] : unknowns)
-    if (head == "positional" ? x.sign() > 0 : !x.zero())
-      throw Rejected("rows: the sum does not cancel at " + unknown);
+  for (const auto& [unknown, x] : sum)
+    if (positional ? x > 0 : x != 0) throw Rejected("rows: the sum does not cancel at " + unknown);
 }
 
 }  // namespace checker

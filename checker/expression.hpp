@@ -1,11 +1,11 @@
-// The expressions of docs/certificates.md: a parser, and an evaluator that computes exactly where
-// it can and otherwise with balls whose precision grows until a comparison is certain.
-//
-// A node keeps its last value together with the binding it was computed under, so in
-// min(s in 1..9: sum(f in 0..1: cos(s*theta[f]))) each theta[f] is computed once, not nine times.
+// The expressions of docs/certificates.md: a parser, and an evaluator that is exact where it can be
+// and otherwise raises the precision until a comparison is certain. A node keeps its last value
+// with the binding it was computed under: in min(s in 1..9: sum(f in 0..1: cos(s*theta[f]))) each
+// theta[f] is computed once, not nine times.
 #pragma once
 
-#include <map>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,14 +14,10 @@
 namespace checker {
 
 enum class Truth { no, yes, unknown };
-
-/// Precisions, in bits, at which a question is asked before it counts as open.
-inline constexpr long precisions[] = {128, 512, 2048};
-
 struct Node;
-struct Statement;
+struct Binders;
 
-/// The names a fact binds, and everything parsed under them.
+/// The names of a fact and all that is parsed under them.
 class Context {
  public:
   Context();
@@ -29,29 +25,31 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// Binds a name to an expression without names, or to a list of them.
-  void define(const std::string& name, const std::string& text);
-  void define(const std::string& name, const std::vector<std::string>& texts);
-
-  Node& sum(const std::string& text);
-  Statement& statement(const std::string& text);
-
-  /// The value at a precision; Open where it has no enclosure there.
-  const Value& value(Node& node, long precision);
-  Truth decide(Statement& statement);
+  /// Binds a name to a list of expressions without names, or to a single one.
+  void define(const std::string& name, const std::vector<std::string>& texts, bool table);
+  Node& parse(const std::string& text, bool statement = false);
+  /// Open where there is no enclosure at this precision.
+  const Value& value(Node& sum, long precision);
+  Truth decide(const Node& statement);
 
  private:
   friend class Parser;
-  class Evaluator;
+  struct Bound {
+    Value value;
+    std::uint64_t version = 0;  // another one each time
+  };
+  void count();
+  bool loop(const Binders& binders, size_t depth, const std::function<bool()>& visit);
+  const Value& evaluate(Node& node);
+  void compute(Node& node);
+
   std::map<std::string, Node*> names_;
   std::map<std::string, std::vector<Node*>> tables_;
-  std::vector<std::unique_ptr<Node>> roots_;
-  std::vector<std::unique_ptr<Statement>> statements_;
-  std::unique_ptr<Evaluator> evaluator_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<Bound>
+      bound_;  // the binders in force; never resized, so that references into it last
+  std::uint64_t versions_ = 1;
+  long precision_ = 0, steps_ = 0;
 };
-
-/// The sign of value - bound at growing precisions: -1, 0 (equal and exact) or 1; nothing decided
-/// throws Open.
-int compare(Context& context, Node& node, const Rational& bound);
 
 }  // namespace checker

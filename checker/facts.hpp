@@ -1,52 +1,53 @@
-// What a certificate holds: JSON objects that are read strictly, and one checking function per kind
-// of fact.
+// A certificate file, its JSON read strictly, and one checking function per kind of fact.
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "expression.hpp"
-#include "number.hpp"
 
 namespace checker {
 
-/// A JSON object whose keys must be known: what is not asked for by the time of done() is refused.
-class Object {
- public:
-  Object(const nlohmann::json& value, std::string path);
+using nlohmann::json;
 
-  bool has(const std::string& key) const { return value_.contains(key); }
-  const nlohmann::json& at(const std::string& key) const;
-  std::string text(const std::string& key) const;
-  bool boolean(const std::string& key) const;
-  Rational rational(const std::string& key) const;
-  Integer integer(const std::string& key) const;
-  std::vector<std::string> texts(const std::string& key) const;
-  Object object(const std::string& key) const;
-  std::vector<Object> objects(const std::string& key) const;
-  /// The expression at a key, under the names of a context.
-  Node& sum(Context& context, const std::string& key) const;
-  /// Malformed if there is a key that nobody asked for.
-  void done() const;
-
-  [[noreturn]] void fail(const std::string& key, const std::string& why) const;
-  const std::string& path() const { return path_; }
-
- private:
-  const nlohmann::json& value_;
-  std::string path_;
-  mutable std::set<std::string> used_;
+struct Outcome {
+  int code = 0;         // 0 accepted, 1 rejected, 2 no certificate, 4 cannot be read
+  std::string verdict;  // proved, refuted or undecided, where accepted
+  size_t facts = 0;
+  std::string reason;  // what failed, where not accepted
 };
+/// Never throws, whatever the file holds.
+Outcome check_file(const std::string& path);
 
-// Each throws Rejected where the fact does not check, Malformed where it is not one, Open where it
-// stays open.
-void check_relation(const Object& fact);
-void check_enclosure(const Object& fact);
-void check_extremum(const Object& fact);
-void check_base_set(const Object& fact);
-void check_contradiction(const Object& fact);
-void check_circle_cover(const Object& fact);
+// All of these throw Malformed, naming the key.
+using Keys = std::initializer_list<std::string>;
+void keys(const json& object, const Keys& required, const Keys& optional = {});
+const std::string& text(const json& object, const std::string& key);
+const json& list(const json& object, const std::string& key);
+std::vector<std::string> texts(const json& object, const std::string& key);
+bool flag(const json& object, const std::string& key);
+mpq_class number(const json& object, const std::string& key);
+mpz_class integer(const json& object, const std::string& key);
+mpz_class integer(const std::string& text);
+
+/// Runs a step; what it throws is said to be of that step.
+template <class Step>
+decltype(auto) within(const std::string& name, const Step& step) {
+  try {
+    return step();
+  } catch (const Malformed& e) {
+    throw Malformed(name + ": " + e.what());
+  } catch (const Rejected& e) {
+    throw Rejected(name + ": " + e.what());
+  } catch (const Open& e) {
+    throw Rejected(name + ": not decided: " + e.what());
+  }
+}
+
+// Rejected where the fact does not check, Malformed where it is none.
+void check_extremum(const json& fact);
+void check_base_set(const json& fact);
+void check_contradiction(const json& fact);
 
 }  // namespace checker

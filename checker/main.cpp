@@ -1,11 +1,8 @@
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "certificate.hpp"
-#include "number.hpp"
+#include "facts.hpp"
 
 namespace {
 
@@ -25,7 +22,6 @@ Exit status: 0 if every file is accepted; 1 if one is rejected; 2 for bad usage 
 certificate; 4 if one cannot be read. The largest counts.
 
 Examples:
-  ropewalk-check --version
   ropewalk-check minimum.json verdicts/*.json
   ropewalk-check --json minimum.json
 )";
@@ -37,60 +33,47 @@ Examples:
   std::_Exit(4);
 }
 
+int bad_usage(const std::string& what) {
+  std::cerr << "ropewalk-check: " << what << "; see --help\n";
+  return 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   flint_set_abort(flint_gave_up);
-  bool as_json = false, options = true;
+  bool as_json = false;
   std::vector<std::string> files;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (options && (argument == "-h" || argument == "--help")) {
-      std::cout << help;
-      return 0;
-    }
-    if (options && argument == "--version") {
-      std::cout << "ropewalk-check " CHECKER_VERSION "\n";
-      return 0;
-    }
-    if (options && argument == "--json") {
+  for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
+    if (argument == "-h" || argument == "--help") return std::cout << help, 0;
+    if (argument == "--version") return std::cout << "ropewalk-check " CHECKER_VERSION "\n", 0;
+    if (argument != "--json" && argument.rfind('-', 0) == 0)
+      return bad_usage("unknown option '" + argument + "'");
+    if (argument == "--json")
       as_json = true;
-    } else if (options && argument == "--") {
-      options = false;
-    } else if (options && argument.size() > 1 && argument.front() == '-') {
-      std::cerr << "ropewalk-check: unknown option '" << argument << "'; --help lists them\n";
-      return 2;
-    } else {
+    else
       files.push_back(argument);
-    }
   }
-  if (files.empty()) {
-    std::cerr << "ropewalk-check: no file given; --help shows how\n";
-    return 2;
-  }
+  if (files.empty()) return bad_usage("no file given");
 
   int code = 0;
-  nlohmann::json list = nlohmann::json::array();
+  nlohmann::json results = nlohmann::json::array();
   for (const std::string& file : files) {
     const checker::Outcome out = checker::check_file(file);
+    const std::string facts = std::to_string(out.facts);
     code = std::max(code, out.code);
-    if (as_json) {
-      nlohmann::json entry = {{"file", file}, {"accepted", out.code == 0}};
-      if (out.code == 0) {
-        entry["verdict"] = out.verdict;
-        entry["facts"] = std::to_string(out.facts);
-      } else {
-        entry["reason"] = out.reason;
-      }
-      list.push_back(std::move(entry));
-    } else if (out.code == 0) {
-      std::cout << "accepted: " << file << ": " << out.verdict << ", " << out.facts
+    if (as_json && out.code == 0)
+      results.push_back(
+          {{"file", file}, {"accepted", true}, {"verdict", out.verdict}, {"facts", facts}});
+    else if (as_json)
+      results.push_back({{"file", file}, {"accepted", false}, {"reason", out.reason}});
+    else if (out.code == 0)
+      std::cout << "accepted: " << file << ": " << out.verdict << ", " << facts
                 << (out.facts == 1 ? " fact" : " facts") << std::endl;
-    } else {
+    else
       std::cout << "rejected: " << file << ": " << out.reason << std::endl;
-    }
   }
   if (as_json)
-    std::cout << list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    std::cout << results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   return code;
 }

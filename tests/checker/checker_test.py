@@ -53,7 +53,7 @@ class Expressions(Case):
                 "distance(7/2) = 1/2", "distance(-1/4) = 1/4", "distance(-sqrt(2)) < 0.4143", "distance(3*sqrt(2)) < 0.2427",
                 "abs(-pi) = pi", "abs(3 - pi) > 0.14", "max(1, 3, 2) = 3", "min(pi, 3) = 3", "max(sqrt(2), 1) > 1.4",
                 "pi > 3.14159265358979323846", "pi < 3.14159265358979323847", "sqrt(2) != 3/2", "exp(log(2)) < 2.0000001",
-                "log(10) > 2.302", "10000^(-1/4) < 0.100001", "2^0.5 > 1.414", "0^0 = 1", "0^2 = 0", "(-1)^(10^40) = 1",
+                "log(10) > 2.302", "10000^(-1/4) < 0.100001", "2^0.5 > 1.414", "0^0 = 1", "0^2 = 0", "(-1)^41 = -1",
                 "sum(i in 1..100: i) = 5050", "sum(i in 5..1: i) = 0", "min(i in -3..3: i^2) = 0", "max(i in 1..9 if i < 4: i) = 3",
                 "all(i in 5..1: 1 > 2)", "all(i in 1..9, j in i..9 if i != j: i < j)", "all(x in 1..3: all(y in x..x: y = x))",
                 "all(i in 1..3: i > 0 and i < 4)", "sum(i in 1..2, j in i..2: 10*i + j) = 11 + 12 + 22",
@@ -74,9 +74,9 @@ class Expressions(Case):
     def test_undefined_values_are_errors(self):
         for statement, reason in [
                 ("1/0 < 1", "division by zero"), ("1/(1-1) < 1", "division by zero"), ("0^-1 < 1", "division by zero"),
-                ("min(i in 1..0: i) < 1", "min or max of nothing"), ("log(0) < 1", "log of"), ("sqrt(-1) < 1", "sqrt of"),
-                ("acos(2) < 1", "acos outside"), ("(-8)^(1/3) < 0", "negative number"), ("sum(i in 1..3/2: i) > 0", "is no integer"),
-                ("a[3] = 1", "outside its table"), ("a[-1] = 1", "outside its table"), ("a[1/2] = 1", "is no integer"),
+                ("min(i in 1..0: i) < 1", "min or max of nothing"), ("log(0) < 1", "not decided"), ("sqrt(-1) < 1", "not decided"),
+                ("acos(2) < 1", "not decided"), ("(-8)^(1/3) < 0", "not decided"), ("sum(i in 1..3/2: i) > 0", "is no integer"),
+                ("a[3] = 1", "not in its table"), ("a[-1] = 1", "not in its table"), ("a[1/2] = 1", "not in its table"),
                 ("1/sin(pi*sqrt(4)) > 0", "not decided")]:
             self.rejected([relation(statement, tables={"a": ["1", "2", "4"]})], reason)
 
@@ -152,8 +152,8 @@ class Facts(Case):
                 (changed(good, "value", "hi", "0.00004"), "lag 333 has the value"),
                 (changed(good, "excluded", ["710"]), "is excluded"),
                 (changed(good, "first", "711"), "outside the range"),
-                (changed(good, "records", good["records"][:-1]), "has the value"),
-                (changed(good, "records", good["records"][1:]), "records: the first"),
+                (changed(good, "records", good["records"][:-1]), "records[5]: the last"),
+                (changed(good, "records", good["records"][1:]), "records[0]: not the first lag"),
                 (changed(good, "records", good["records"][:3] + good["records"][4:]), "records[2]: lag 25"),
                 (changed(good, "records", 2, "lo", "0.01130"), "records[2]: lag 19"),
                 (changed(good, "records", 5, "hi", "0.000038"), "records[5]: lag 333"),
@@ -162,11 +162,11 @@ class Facts(Case):
             self.rejected([bad], reason)
         # Beyond 2^64; and a maximum with a phase and a term that stands still.
         far = changed(changed(good, "records", None), "last", str(10**40))
-        self.rejected([far], "not above hi")
+        self.rejected([far], "not above ")
         turned = {**changed(good, "records", None), "which": "maximum", "sum": wave(("-1", "1", "pi"), ("2", "4*pi", "0")),
                   "value": {"lo": "2.999999998", "hi": "3"}}
         self.accepted([turned])
-        self.rejected([changed(turned, "value", "lo", "2.9")], "not below lo")
+        self.rejected([changed(turned, "value", "lo", "2.9")], "not below ")
         self.rejected([changed(turned, "value", "hi", "2.999999998")], "lags: lag 710")
 
     def test_extremum_of_one_plane_far_away(self):
@@ -260,22 +260,22 @@ class Facts(Case):
         whole = {**good, "infimum": None, "dim": "128", "length": "4096", "cuts": ["26999", "27001"], "pieces": [["rejected", "4079"]]}
         self.accepted([whole])
         for bad, reason in [
-                (changed(good, "pieces", 0, ["rejected", "1"]), "pieces[0] (rejected): B_1 is"),
-                (changed(good, "pieces", 0, ["rejected", "3"]), "pieces[0] (rejected): lag 3"),
-                (changed(good, "pieces", 1, ["rejected", "2"]), "pieces[1] (rejected): B_2 is"),
-                (changed(good, "pieces", 1, ["admissible"]), "pieces[1] (admissible): B_2 is"),
-                (changed(good, "pieces", 0, ["admissible"]), "pieces[0] (admissible): B_2 is"),
+                (changed(good, "pieces", 0, ["rejected", "1"]), "pieces[0]: B_1 has the other sign"),
+                (changed(good, "pieces", 0, ["rejected", "3"]), "pieces[0]: lag 3"),
+                (changed(good, "pieces", 1, ["rejected", "2"]), "pieces[1]: B_2 has the other sign"),
+                (changed(good, "pieces", 1, ["admissible"]), "pieces[1]: B_2 has the other sign"),
+                (changed(good, "pieces", 0, ["admissible"]), "pieces[0]: B_2 has the other sign"),
                 (changed(good, "cuts", 1, "1"), "cuts[1]: not above"),
-                (changed(good, "cuts", 0, "0"), "cuts[0]: not positive"),
+                (changed(good, "cuts", 0, "0"), "cuts[0]: not above"),
                 (changed(good, "cuts", ["1", "2"]), "cuts: not one more"),
-                (changed(good, "infimum", "hi", "1.5"), "infimum: hi is below lo"),
-                (changed(good, "infimum", "hi", "2.26"), "infimum.hi: B_2 is"),
+                (changed(good, "infimum", "hi", "1.5"), "infimum.hi: below lo"),
+                (changed(good, "infimum", "hi", "2.26"), "infimum.hi: B_2 has the other sign"),
                 (changed(good, "infimum", "lo", "5"), "infimum: lo is no cut"),
                 (changed(good, "infimum", "lo", "2"), "infimum: lo is no cut"),
                 (changed(good, "dim", "5"), "dim: not even"),
                 (changed(good, "length", "16777217"), "length: not in"),
-                (changed(whole, "pieces", 0, ["rejected", "4078"]), "pieces[0] (rejected): B_4078"),
-                (changed(whole, "pieces", 0, ["admissible"]), "pieces[0] (admissible): B_4079")]:
+                (changed(whole, "pieces", 0, ["rejected", "4078"]), "pieces[0]: B_4078"),
+                (changed(whole, "pieces", 0, ["admissible"]), "pieces[0]: B_4079")]:
             self.rejected([bad], reason)
         for piece in [["rejected"], ["rejected", "2", "3"], ["admissible", "2"], ["maybe"], [], "rejected", ["rejected", "x"]]:
             self.rejected([changed(good, "pieces", 0, piece)], "facts[0] (base-set)", code=2)
@@ -287,21 +287,21 @@ class Facts(Case):
             self.rejected([changed(fact, "rows", fact["rows"][:1])], "rows: the sum does not cancel")
             self.rejected([changed(fact, "rows", 0, "times", "0")], "rows[0]: times is not positive")
             self.rejected([changed(fact, "rows", [])], "rows: none")
-            self.rejected([changed(fact, "task", "letters", "0")], "letters in use")
+            self.rejected([changed(fact, "task", "letters", "0")], "more letters")
             self.rejected([changed(fact, "task", "length", "9")], "the length of the task")
         index = CONTRADICTIONS[0]
         pairs, clean, position, symbol = CONTRADICTIONS[3:7]
         for fact, tokens, reason in [
                 (index, "1 b 1", "reaches back"), (index, "a b 2", "'2' is no token"), (index, "a b ?1", "is no token"), (index, "a b 01", "no token"),
                 (pairs, "AA BB BB", "rows[1]: another query"),
-                (pairs, "AA BB AC", "letters in use"), (pairs, "AB BB AB", "position 1 wants a letter that is not there"),
+                (pairs, "AA BB AC", "more letters"), (pairs, "AB BB AB", "'AB' wants a letter that is not there"),
                 (pairs, "AA A1 AB", "is no token"), (clean, "B1 B1 AB", "the sum"), (clean, "B1 A1 AB", "in two tokens"),
-                (position, "a b ?3", "beyond the input"), (position, "a ?1 ?1", "before the query"), (position, "a b b", "no query"),
-                (symbol, "A:x A:y ?A", "two attributes"), (symbol, "B:x B:y ?A", "not bound"), (symbol, "A:x B:z ?A", "attributes in use")]:
+                (position, "a b ?3", "is not there"), (position, "a ?1 ?1", "before the last position"), (position, "a b b", "no query"),
+                (symbol, "A:x A:y ?A", "two attributes"), (symbol, "B:x B:y ?A", "is not there"), (symbol, "A:x B:z ?A", "more attributes")]:
             self.rejected([changed(fact, "rows", 0, "input", tokens.split())], reason)
         self.rejected([changed(index, "rows", 1, "input", ["b", "b", "1"])], "rows[1]: another query or bag")
         proper = contradiction("positional", "retrieval-proper", 4, 2, 1, ("BB B1 AA AB", "AA", "1"))
-        self.rejected([proper], "position 4 wants a letter of two tokens")
+        self.rejected([proper], "'AB' wants a letter of two tokens")
         self.rejected([changed(pairs, "task", "name", "retrieval-clean")], "in two tokens")
         self.rejected([changed(index, "rows", 0, "rival", "b")], "it is the right one")
         self.rejected([changed(index, "rows", 0, "rival", "?")], "is no token")
@@ -347,12 +347,12 @@ class File(Case):
         self.rejected([fact], "extra: unknown key", code=2, extra="1")
         self.rejected([{**fact, "note": "x"}], "facts[0] (relation): note: unknown key", code=2)
         self.rejected([{**TWO_PLANES, "note": "x"}], "note: unknown key", code=2)
-        self.rejected([changed(TWO_PLANES, "value", "mid", "x")], "value.mid: unknown key", code=2)
-        self.rejected([changed(TWO_PLANES, "sum", "terms", 1, "mid", "x")], "sum.terms[1].mid: unknown key", code=2)
+        self.rejected([changed(TWO_PLANES, "value", "mid", "x")], "mid: unknown key", code=2)
+        self.rejected([changed(TWO_PLANES, "sum", "terms", 1, "mid", "x")], "mid: unknown key", code=2)
         self.rejected([changed(COVER, "reach", 16)], "a number that is no string", code=2)
         self.rejected([changed(TWO_PLANES, "complete", "true")], "complete", code=2)
         for key in ["format", "version", "verdict", "facts"]:
-            for value in [None, "2", ["2"]]:
+            for value in [None, "2", True]:
                 certificate = {**seal([fact]), key: value}
                 code, line = check({k: v for k, v in certificate.items() if v is not None})
                 self.assertEqual(code, 2)
@@ -429,7 +429,7 @@ class Hostile(Case):
 
     def test_sums_out_of_reach(self):
         many = {**TWO_PLANES, "last": str(10**30)}
-        self.rejected([many], "beyond 2^62")
+        self.rejected([many], "beyond 2^61")
         flat = {**changed(ONE_PLANE, "records", None), "value": {"lo": "0", "hi": "3"}, "last": str(10**20)}
         self.rejected([flat], "has the value")
         self.rejected([{**flat, "complete": False, "value": {"lo": "1", "hi": "3"}, "lags": ["3"]}], "lag")
