@@ -1,0 +1,335 @@
+// The fact `extremum`, brought to one question: is S(t) = offset + sum of amplitude * cos(frequency
+// t + phase) above a bound for all integers t of a range but a few that are looked at singly?
+//
+// With weight |amplitude| and half a turn added to the phase of amplitudes > 0, S(t) = offset -
+// weights + sum of weight (1 - cos). A lag passes when a lower bound of that, in integers, exceeds
+// what is needed; a block of lags when it does with each angle as near to whole turns as it comes
+// in the block. On what does not pass, Arb decides.
+#include <algorithm>
+#include <set>
+
+#include "facts.hpp"
+#include "turns.hpp"
+
+namespace checker {
+
+namespace {
+
+constexpr long candidate_limit = 1'000'000;
+constexpr long block_limit = 500'000'000;
+using Lags = std::set<mpz_class>;
+using Candidate = std::function<void(const mpz_class&)>;
+
+const mpq_class half(1, 2);
+
+long size(const mpz_class& n) { return static_cast<long>(mpz_sizeinbase(n.get_mpz_t(), 2)); }
+
+struct Term {
+  mpq_class amplitude;
+  Node *frequency, *phase;
+};
+
+struct Sum {
+  Sum(const json& sum, bool maximum);
+  Value at(const mpz_class& t, long precision);
+  /// What the sum of weight (1 - cos) may be where S <= bound, the moving weights adding up to 1.
+  Ball room(const mpq_class& bound, long precision);
+  mpz_class turns(const Term& term, long bits, long precision);
+  mpz_class phase(const Term& term, long bits, long precision);
+
+  Context context;
+  mpq_class offset, weights;
+  std::vector<Term> moving, still;
+  mpz_class period = 1;  // of the moving terms, where all turn by rational parts of a turn; else 0
+};
+
+// The amplitudes of a maximum change sign, so that only minima are left.
+Sum::Sum(const json& sum, bool maximum) {
+  keys(sum, {"offset", "terms"});
+  offset = number(sum, "offset") * (maximum ? -1 : 1);
+  for (const json& o : list(sum, "terms")) {
+    keys(o, {"amplitude", "frequency", "phase"});
+    const mpq_class amplitude = number(o, "amplitude") * (maximum ? -1 : 1);
+    Term term{amplitude, &context.parse(text(o, "frequency")), &context.parse(text(o, "phase"))};
+    const Value w = context.value(*term.frequency, 128);
+    const bool rational = w.exact && w.p == 0;
+    if (amplitude == 0 || (rational && mpq_class(w.q / 2).get_den() == 1)) {
+      still.push_back(term);
+      continue;
+    }
+    moving.push_back(term);
+    weights += abs(amplitude);
+    period =
+        rational && size(period) < 4096 ? lcm(period, mpq_class(w.q / 2).get_den()) : mpz_class(0);
+  }
+}
+
+Value Sum::at(const mpz_class& t, long precision) {
+  Value total = offset;
+  for (const auto* terms : {&moving, &still}) {
+    for (const Term& term : *terms) {
+      Value x = context.value(*term.frequency, precision);
+      x.multiply(mpq_class(t), precision);
+      x.add(context.value(*term.phase, precision), precision);
+      functions.at("cos")(x, precision);
+      x.multiply(term.amplitude, precision);
+      total.add(x, precision);
+    }
+  }
+  return total;
+}
+
+Ball Sum::room(const mpq_class& bound, long precision) {
+  Value left = mpq_class(bound - offset + weights);
+  for (const Term& term : still) {
+    Value x = context.value(*term.phase, precision);
+    functions.at("cos")(x, precision);
+    x.multiply(term.amplitude, precision);
+    left.add(x, precision, true);
+  }
+  left.divide(weights, precision);
+  return left.enclosure(precision);
+}
+
+mpz_class Sum::turns(const Term& term, long bits, long precision) {
+  return wrap_turns(context.value(*term.frequency, precision), 0, bits, precision);
+}
+mpz_class Sum::phase(const Term& term, long bits, long precision) {
+  return wrap_turns(context.value(*term.phase, precision), term.amplitude > 0 ? half : mpq_class(0),
+                    bits, precision);
+}
+
+// Many planes: halves the range until blocks pass, then goes lag by lag.
+class Blocks {
+ public:
+  Blocks(Sum& sum, const mpq_class& bound) : slow_(sum.room(bound, 512)), heavy_(slow_) {
+    for (const Term& term : sum.moving) {
+      const mpz_class turns = sum.turns(term, 128, 512);
+      const mpz_class high = turns >> 64, other = (mpz_class(1) << 64) - high;
+      const std::uint64_t speed = std::min(high, other).get_ui() + 2;  // from whole turns
+      slow_.add(turns, sum.phase(term, 128, 512), speed, abs(term.amplitude) / sum.weights);
+    }
+    heavy_ = slow_;
+    slow_.sort(true);
+    heavy_.sort(false);
+  }
+  void walk(std::int64_t first, std::int64_t last, const Candidate& candidate) {
+    if (++blocks_ > block_limit) throw Rejected("not decided: more than 5e8 blocks");
+    if (last - first < 16) {
+      for (std::int64_t t = first; t <= last; ++t)
+        if (!heavy_.exceed(t, 0)) candidate(mpz_class(t));
+      return;
+    }
+    const std::int64_t middle = first + (last - first) / 2;
+    if (slow_.exceed(middle, static_cast<std::uint64_t>(last - middle))) return;
+    walk(first, middle, candidate);
+    walk(middle + 1, last, candidate);
+  }
+
+ private:
+  Planes slow_, heavy_;  // slow planes first rule out blocks, heavy ones lags
+  long blocks_ = 0;
+};
+
+mpz_class mod(const mpz_class& a, const mpz_class& m) {
+  mpz_class out;
+  mpz_fdiv_r(out.get_mpz_t(), a.get_mpz_t(), m.get_mpz_t());
+  return out;
+}
+mpz_class ceil_div(const mpz_class& a, const mpz_class& b) {
+  mpz_class out;
+  mpz_cdiv_q(out.get_mpz_t(), a.get_mpz_t(), b.get_mpz_t());
+  return out;
+}
+
+// The least x >= 0 with low <= a x mod m <= high, or -1; 0 < low <= high < m, 0 <= a < m.
+// Either a multiple of a lies in [low, high], or a x - m y does for some y >= 1; modulo a that asks
+// for m y mod a in
+// [-high mod a, -low mod a], the same question. With a <= m/2 the modulus halves: O(log m) steps.
+mpz_class first_return(mpz_class a, mpz_class m, mpz_class low, mpz_class high) {
+  struct Step {
+    mpz_class a, m, low;
+  };
+  std::vector<Step> steps;
+  mpz_class x;
+  for (;;) {
+    if (2 * a > m) {  // turn the circle around
+      a = m - a;
+      std::swap(low, high);
+      low = m - low;
+      high = m - high;
+    }
+    if (a == 0) return -1;
+    x = ceil_div(low, a);
+    if (a * x <= high) break;
+    steps.push_back({a, m, low});
+    low = mod(-high, a);
+    high = mod(-steps.back().low, a);
+    m = mod(m, a);
+    std::swap(a, m);
+  }
+  // The x of one question is the y of the one before.
+  for (; !steps.empty(); steps.pop_back())
+    x = ceil_div(steps.back().low + steps.back().m * x, steps.back().a);
+  return x;
+}
+
+// One plane: the lags whose angle is in a window around whole turns, one after the other.
+void near_returns(Sum& sum, const mpq_class& bound, const mpz_class& first, const mpz_class& last,
+                  const Candidate& candidate) {
+  const Term& term = sum.moving.front();
+  // The least distances are about 1/last, so 4 times the digits of last leave a wide margin.
+  const long digits = std::max(size(first), size(last)), bits = 64 + 4 * digits,
+             precision = 512 + 6 * digits;
+  const mpz_class modulus = mpz_class(1) << bits;
+  // 1 - cos(2 pi x) <= room iff x is within asin(sqrt(room/2))/pi of a whole turn.
+  Ball window = sum.room(bound, precision), pi;
+  if (arb_is_negative(window)) return;
+  arb_get_ubound_arf(arb_midref(window), window, precision);
+  mag_zero(arb_radref(window));
+  mpz_class width = modulus;
+  if (arf_cmp_si(arb_midref(window), 2) < 0) {
+    arb_mul_2exp_si(window, window, -1);
+    arb_sqrt(window, window, precision);
+    arb_asin(window, window, precision);
+    arb_const_pi(pi, precision);
+    arb_div(window, window, pi, precision);
+    arb_mul_2exp_si(window, window, bits);
+    width = end_of(window, true, ARF_RND_CEIL);
+  }
+  // Frequency and phase are each off by less than 2 units of 2^-bits, the angle at t by less than 2
+  // |t| + 2.
+  width += 2 * std::max(mpz_class(abs(first)), mpz_class(abs(last))) + 2;
+  const mpz_class a = sum.turns(term, bits, precision), phase = sum.phase(term, bits, precision);
+  for (mpz_class t = first; t <= last; ++t) {
+    const mpz_class start =
+        mod(a * t + phase + width, modulus);  // in the window iff at most 2 width
+    if (start > 2 * width) {
+      const mpz_class steps =
+          first_return(a, modulus, modulus - start, modulus - start + 2 * width);
+      if (steps < 0) return;
+      t += steps;
+    }
+    if (t <= last) candidate(t);
+  }
+}
+
+struct Check {
+  Sum& sum;
+  bool maximum;
+  long candidates = 0;
+
+  int order(const mpz_class& t, const mpq_class& bound) {
+    return settle(
+        [&](long precision) { return compare(sum.at(t, precision), Value(bound), precision); },
+        4 * size(t));
+  }
+  std::string shown(const mpz_class& t) {
+    Value v = sum.at(t, 2048 + 4 * size(t));
+    v.multiply(mpq_class(maximum ? -1 : 1), 2048);
+    return "lag " + t.get_str() + " has the value " + v.text();
+  }
+  void within(const mpz_class& t, const mpq_class& lo, const mpq_class& hi) {
+    if (order(t, lo) < 0 || order(t, hi) > 0) throw Rejected(shown(t) + ", not in its [lo, hi]");
+  }
+
+  /// Every lag of first..last that is not in `skip` has a value above the bound, or on it where
+  /// `ties`.
+  void above(const mpz_class& first, const mpz_class& last, const mpq_class& bound, bool ties,
+             const Lags& skip) {
+    // One period stands for the range, a lag for all that leave its remainder.
+    const mpz_class length = last - first + 1;
+    const mpz_class period = sum.period > 0 && sum.period < length ? sum.period : length;
+    const mpz_class end = first + period - 1;
+    std::map<mpz_class, long> skipped;
+    for (const mpz_class& t : skip)
+      if (t >= first && t <= last) ++skipped[mod(t - first, period)];
+    const Candidate candidate = [&](const mpz_class& t) {
+      const auto some = skipped.find(t - first);
+      if (some != skipped.end() && some->second == (last - t) / period + 1) return;
+      if (++candidates > candidate_limit)
+        throw Rejected("not decided: more than 1000000 lags near the bound");
+      if (order(t, bound) >= (ties ? 0 : 1)) return;
+      mpz_class named = t;
+      while (skip.count(named) != 0) named += period;
+      throw Rejected(shown(named) + ", not " + (maximum ? "below " : "above ") +
+                     Value(maximum ? -bound : bound).text());
+    };
+    if (sum.moving.empty()) return candidate(first);
+    if (sum.moving.size() == 1) return near_returns(sum, bound, first, end, candidate);
+    if (size(first) > 61 || size(last) > 61)
+      throw Rejected("not decided: several planes and lags beyond 2^61");
+    Blocks(sum, bound).walk(first.get_si(), end.get_si(), candidate);
+  }
+};
+
+}  // namespace
+
+void check_extremum(const json& fact) {
+  keys(fact, {"kind", "which", "sum", "first", "last", "excluded", "value", "lags", "complete"},
+       {"records"});
+  const std::string& which = text(fact, "which");
+  const bool maximum = which == "maximum", complete = flag(fact, "complete");
+  if (!maximum && which != "minimum") throw Malformed("which: neither minimum nor maximum");
+  Sum sum(fact.at("sum"), maximum);
+  const mpz_class first = integer(fact, "first"), last = integer(fact, "last");
+  const auto bounds = [&](const json& o) {
+    const mpq_class lo = number(o, "lo"), hi = number(o, "hi");
+    return maximum ? std::pair<mpq_class, mpq_class>(-hi, -lo) : std::pair(lo, hi);
+  };
+  const auto lags_of = [&](const char* key) {
+    Lags out;
+    for (const std::string& digits : texts(fact, key)) {
+      const mpz_class t = integer(digits);
+      if (t < first || t > last)
+        throw Rejected(std::string(key) + ": " + t.get_str() + " is outside the range");
+      if (!out.empty() && *out.rbegin() >= t)
+        throw Rejected(std::string(key) + ": not increasing at " + t.get_str());
+      out.insert(out.end(), t);
+    }
+    return out;
+  };
+  keys(fact.at("value"), {"lo", "hi"});
+  const auto [lo, hi] = bounds(fact.at("value"));
+  const Lags lags = lags_of("lags"), excluded = lags_of("excluded");
+
+  if (first > last || lags.empty()) throw Rejected("lags: none");
+  Check check{sum, maximum};
+  Lags listed = excluded;
+  for (const mpz_class& t : lags) {
+    if (!listed.insert(t).second) throw Rejected("lags: " + t.get_str() + " is excluded");
+    within("lags", [&] { check.within(t, lo, hi); });
+  }
+  check.above(first, last, complete ? hi : lo, !complete, listed);
+
+  if (!fact.contains("records")) return;
+  mpz_class start = first;
+  while (excluded.count(start) != 0) ++start;
+  const json& records = list(fact, "records");
+  for (size_t i = 0; i < records.size(); ++i) {
+    within("records[" + std::to_string(i) + "]", [&] {
+      keys(records[i], {"lag", "lo", "hi"});
+      const auto [low, high] = bounds(records[i]);
+      const mpz_class t = integer(records[i], "lag");
+      const bool final = i + 1 == records.size();
+      const mpz_class next = final ? mpz_class(last + 1) : integer(records[i + 1], "lag");
+      if (i == 0 && t != start) throw Rejected("not the first lag of the range");
+      if (excluded.count(t) != 0 || t >= next)
+        throw Rejected("excluded, not increasing or out of the range");
+      if (final && lags.count(t) == 0) throw Rejected("the last, and not among the lags");
+      check.within(t, low, high);
+      Lags skip = excluded;
+      skip.insert(t);
+      check.above(t, next - 1, low, true, skip);
+      if (final) return;
+      const int order = settle(
+          [&](long precision) {
+            return compare(sum.at(next, precision), sum.at(t, precision), precision);
+          },
+          4 * size(next));
+      if (order >= 0) throw Rejected("not beaten by the next");
+    });
+  }
+}
+
+}  // namespace checker

@@ -1,0 +1,42 @@
+// Lower bounds of sums of weight * (1 - cos), in integers. Angles are fixed-point turns that wrap
+// by themselves: a quarter turn is 2^126 of 2^128, and frequency times lag loses nothing but the
+// frequency's own error times the lag.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "number.hpp"
+
+namespace checker {
+
+/// x modulo 1 in units of 2^-bits: the true value is in [result, result + 2). Open if the ball is
+/// too wide.
+mpz_class wrap_turns(const Value& radians, const mpq_class& plus_turns, long bits, long precision);
+
+class Planes {
+ public:
+  /// Sums are compared with `need`, the sum of all weights being 1.
+  explicit Planes(const Ball& need);
+  /// weight: a share, rounded down to 2^-32. speed: in turns, rounded up by the caller to 2^-64.
+  void add(const mpz_class& turns, const mpz_class& phase, std::uint64_t speed,
+           const mpq_class& weight);
+  void sort(bool slow_first);
+
+  /// Whether the sum surely exceeds `need` where the angles are turns * t + phase, each off by up
+  /// to speed * radius. |t| < 2^62.
+  bool exceed(std::int64_t t, std::uint64_t radius) const;
+  /// The sum of all speeds.
+  unsigned __int128 speeds() const;
+
+ private:
+  struct Plane {
+    unsigned __int128 turns, phase;
+    std::uint64_t speed, weight;
+  };
+  std::vector<Plane> planes_;
+  std::uint64_t need_ = 0;
+  bool always_ = false;
+};
+
+}  // namespace checker

@@ -1,0 +1,464 @@
+#!/usr/bin/env python3
+"""Tests of ropewalk-check, run as a program: what it accepts, what it rejects and at which step, and that no file
+makes it crash or hang. Numbers are compared with mpmath.
+
+    ROPEWALK_CHECK=build/release/bin/ropewalk-check python3 tests/checker/checker_test.py [Facts Hostile ...]
+"""
+
+import copy
+import json
+import os
+import random
+import tempfile
+import unittest
+
+import mpmath
+
+from certificates import *
+
+
+def changed(fact, *path_and_value):
+    """A copy of the fact with the value at a path replaced (None removes the key)."""
+    *path, key, value = path_and_value
+    out = copy.deepcopy(fact)
+    at = out
+    for step in path:
+        at = at[step]
+    if value is None:
+        del at[key]
+    else:
+        at[key] = value
+    return out
+
+
+class Case(unittest.TestCase):
+    def accepted(self, facts, verdict="proved", **changes):
+        code, line = check(seal(facts, verdict, **changes))
+        word = "fact" if len(facts) == 1 else "facts"
+        self.assertEqual((code, line), (0, f"accepted: FILE: {verdict}, {len(facts)} {word}"), facts)
+
+    def rejected(self, facts, reason, verdict="proved", code=1, **changes):
+        got, line = check(seal(facts, verdict, **changes))
+        self.assertTrue(line.startswith("rejected: FILE: "), (line, facts))
+        self.assertIn(reason, line)
+        self.assertEqual(got, code, line)
+
+
+class Expressions(Case):
+    def test_true_statements_hold(self):
+        for statement in [
+                "1 < 2", "1/3 + 1/6 = 1/2", "0.1 + 0.2 = 3e-1", "-2^2 = -4", "2^3^2 = 512", "2^-3 = 1/8", "2*-3 = -6",
+                "cos(pi/3) = 1/2", "sin(7/6*pi) = -1/2", "cos(5*pi) = -1", "acos(-1/2) = 2*pi/3", "acos(1) = 0", "3*pi/(2*pi) = 3/2",
+                "floor(-7/2) = -4", "floor(sqrt(2)) = 1", "floor(-sqrt(2)) = -2", "floor(100000000000000000000*pi) = 314159265358979323846",
+                "distance(7/2) = 1/2", "distance(-1/4) = 1/4", "distance(-sqrt(2)) < 0.4143", "distance(3*sqrt(2)) < 0.2427",
+                "abs(-pi) = pi", "abs(3 - pi) > 0.14", "max(1, 3, 2) = 3", "min(pi, 3) = 3", "max(sqrt(2), 1) > 1.4",
+                "pi > 3.14159265358979323846", "pi < 3.14159265358979323847", "sqrt(2) != 3/2", "exp(log(2)) < 2.0000001",
+                "log(10) > 2.302", "10000^(-1/4) < 0.100001", "2^0.5 > 1.414", "0^0 = 1", "0^2 = 0", "(-1)^41 = -1",
+                "sum(i in 1..100: i) = 5050", "sum(i in 5..1: i) = 0", "min(i in -3..3: i^2) = 0", "max(i in 1..9 if i < 4: i) = 3",
+                "all(i in 5..1: 1 > 2)", "all(i in 1..9, j in i..9 if i != j: i < j)", "all(x in 1..3: all(y in x..x: y = x))",
+                "all(i in 1..3: i > 0 and i < 4)", "sum(i in 1..2, j in i..2: 10*i + j) = 11 + 12 + 22",
+                "cos(1e22) > 0.5232 and cos(1e22) < 0.5233",
+                " 1<2\tand 2 <3\n"]:
+            self.accepted([relation(statement)])
+
+    def test_false_statements_are_refutations(self):
+        for statement in ["1 > 2", "1 = 2", "pi = 3", "sqrt(2) = 3/2", "all(i in 1..3: i != 2)", "1 < 2 and 2 < 1", "cos(1) != cos(1) and 1 < 0"]:
+            self.accepted([relation(statement, holds=False)], verdict="refuted")
+            self.rejected([relation(statement)], "facts[0] (relation): statement: does not hold")
+
+    def test_open_statements_fail_either_way(self):
+        for statement in ["sqrt(2)^2 = 2", "sqrt(2)^2 >= 2", "sqrt(2)^2 != 2", "all(i in 1..3 if sqrt(4) = 2: i < 0)"]:
+            self.rejected([relation(statement)], "not decided")
+            self.rejected([relation(statement, holds=False)], "not decided", verdict="refuted")
+
+    def test_undefined_values_are_errors(self):
+        for statement, reason in [
+                ("1/0 < 1", "division by zero"), ("1/(1-1) < 1", "division by zero"), ("0^-1 < 1", "division by zero"),
+                ("min(i in 1..0: i) < 1", "min or max of nothing"), ("log(0) < 1", "not decided"), ("sqrt(-1) < 1", "not decided"),
+                ("acos(2) < 1", "not decided"), ("(-8)^(1/3) < 0", "not decided"), ("sum(i in 1..3/2: i) > 0", "is no integer"),
+                ("a[3] = 1", "not in its table"), ("a[-1] = 1", "not in its table"), ("a[1/2] = 1", "not in its table"),
+                ("1/sin(pi*sqrt(4)) > 0", "not decided")]:
+            self.rejected([relation(statement, tables={"a": ["1", "2", "4"]})], reason)
+
+    def test_names(self):
+        self.accepted([relation("all(i in 0..2: a[i] = b^i)", where={"b": "2"}, tables={"a": ["1", "1 + 1", "16^(1/1)/4"]})])
+        self.accepted([relation("min(s in 1..max(m, n-1-m): 1 - cos(s*theta)) <= 2*pi^2/n^2", holds=False,
+                                where={"n": "4", "m": "1", "theta": "2"})], verdict="refuted")
+        for statement, rest in [
+                ("x > 1", {}), ("i > 1 and all(i in 1..2: i > 0)", {}), ("a > 1", {"tables": {"a": ["2"]}}),
+                ("1 < 2", {"where": {"a": "1", "b": "a"}}), ("1 < 2", {"where": {"a": "1"}, "tables": {"a": ["1"]}}),
+                ("all(i in 1..2: all(i in 1..2: i > 0))", {}), ("all(b in 1..2: b > 0)", {"where": {"b": "1"}}),
+                ("1 < 2", {"where": {"cos": "1"}}), ("1 < 2", {"where": {"a b": "1"}}), ("all(pi in 1..2: 1 > 0)", {})]:
+            self.rejected([relation(statement, **rest)], "facts[0] (relation)", code=2)
+
+    def test_syntax_errors_name_the_place(self):
+        for statement in ["", "1", "1 <", "(1 < 2)", "1 < 2 < 3", "1 == 1", "1 < 2)", "2 3 < 4", "cos 1 < 2", "sum(1, 2) > 0", "1. < 2",
+                          "1e < 2", "1x < 2", "all(i in 1..2) < 1", "--1 < 0", "é < 1", "1 < 2;", "all(i in 1..2 1 > 0)"]:
+            self.rejected([relation(statement)], "facts[0] (relation): statement: ", code=2)
+
+    def test_random_expressions_agree_with_mpmath(self):
+        rng = random.Random(7)
+        mpmath.mp.dps = 60
+
+        def grow(depth):
+            if depth == 0:
+                n, d = rng.randint(-9, 9), rng.randint(1, 9)
+                return rng.choice([(f"({n}/{d})", mpmath.mpf(n) / d), ("pi", mpmath.pi + 0)])
+            (a, x), (b, y) = grow(depth - 1), grow(depth - 1)
+            return rng.choice([
+                lambda: (f"({a} + {b})", x + y), lambda: (f"({a} - {b})", x - y), lambda: (f"{a}*{b}", x * y), lambda: (f"({a})^2", x ** 2),
+                lambda: (f"cos({a})", mpmath.cos(x)), lambda: (f"sin({a})", mpmath.sin(x)), lambda: (f"exp(-abs({a}))", mpmath.exp(-abs(x))),
+                lambda: (f"sqrt(1 + ({a})^2)", mpmath.sqrt(1 + x * x)), lambda: (f"log(2 + abs({a}))", mpmath.log(2 + abs(x))),
+                lambda: (f"max({a}, {b})", max(x, y)), lambda: (f"abs({a})", abs(x)), lambda: (f"acos(cos({a}))", mpmath.acos(mpmath.cos(x))),
+                lambda: (f"(3 + sin({a}))^({b}/4)", (3 + mpmath.sin(x)) ** (y / 4)),
+                lambda: (f"sum(i{depth} in -1..2: i{depth}*({a}))", 2 * x),
+            ])()
+
+        facts, wrong = [], []
+        while len(facts) < 200:
+            text, value = grow(rng.randint(1, 4))
+            if abs(value) > 1e12 or abs(value - mpmath.nint(value * 6) / 6) < 1e-20:
+                continue
+            lo, hi = (mpmath.nstr(value * (1 + s * mpmath.mpf(10) ** -40), 45, min_fixed=-10**6, max_fixed=10**6) for s in (-1, 1))
+            lo, hi = sorted((lo, hi), key=mpmath.mpf)
+            facts.append(enclosure(text, lo, hi))
+            wrong.append((enclosure(text, hi, hi), enclosure(text, lo, lo)))
+        self.accepted(facts)
+        for below, above in wrong[:40]:
+            self.rejected([below], "is below lo")
+            self.rejected([above], "is above hi")
+
+
+class Facts(Case):
+    def test_enclosure(self):
+        good = enclosure("exp(x)", "2.718", "2719/1000", where={"x": "1"})
+        self.accepted([good, enclosure("1/2", "0.5", "1/2"), enclosure("-1/2", "-1/2", "-5e-1")])
+        self.rejected([changed(good, "lo", "2.7183")], "facts[0] (enclosure): the value [2.71828")
+        self.rejected([changed(good, "hi", "2.7182")], "is above hi")
+        self.rejected([changed(good, "hi", "-2/-3")], "hi: ", code=2)
+        self.rejected([changed(good, "hi", "pi")], "hi: ", code=2)
+
+    def test_extremum_of_one_plane(self):
+        good = ONE_PLANE
+        self.accepted([good])
+        self.accepted([changed(good, "records", None)])
+        for bad, reason in [
+                (changed(good, "lags", ["709"]), "lags: lag 709 has the value"),
+                (changed(good, "lags", ["333", "710"]), "lags: lag 333"),
+                (changed(good, "lags", []), "lags: none"),
+                (changed(good, "lags", ["710", "710"]), "not increasing"),
+                (changed(good, "lags", ["1001"]), "outside the range"),
+                (changed(good, "value", "hi", "1.81e-9"), "lags: lag 710"),
+                (changed(good, "value", "hi", "0.00004"), "lag 333 has the value"),
+                (changed(good, "excluded", ["710"]), "is excluded"),
+                (changed(good, "first", "711"), "outside the range"),
+                (changed(good, "records", good["records"][:-1]), "records[5]: the last"),
+                (changed(good, "records", good["records"][1:]), "records[0]: not the first lag"),
+                (changed(good, "records", good["records"][:3] + good["records"][4:]), "records[2]: lag 25"),
+                (changed(good, "records", 2, "lo", "0.01130"), "records[2]: lag 19"),
+                (changed(good, "records", 5, "hi", "0.000038"), "records[5]: lag 333"),
+                (changed(good, "records", 4, "lag", "43"), "records[4]: lag 43"),
+                (changed(good, "records", 4, "lag", "45"), "records[3]: lag 44")]:
+            self.rejected([bad], reason)
+        # Beyond 2^64; and a maximum with a phase and a term that stands still.
+        far = changed(changed(good, "records", None), "last", str(10**40))
+        self.rejected([far], "not above ")
+        turned = {**changed(good, "records", None), "which": "maximum", "sum": wave(("-1", "1", "pi"), ("2", "4*pi", "0")),
+                  "value": {"lo": "2.999999998", "hi": "3"}}
+        self.accepted([turned])
+        self.rejected([changed(turned, "value", "lo", "2.9")], "not below ")
+        self.rejected([changed(turned, "value", "hi", "2.999999998")], "lags: lag 710")
+
+    def test_extremum_of_one_plane_far_away(self):
+        # The least distance of t/(2 pi) to integers over 1..10^60 is at the last convergent's denominator.
+        mpmath.mp.dps = 200
+        alpha = 1 / (2 * mpmath.pi)
+        q, x = (0, 1), alpha
+        while q[0] <= 10**60:
+            a = int(mpmath.floor(x))
+            q, x = (a * q[0] + q[1], q[0]), 1 / (x - a)
+        lag = q[1]
+        value = 1 - mpmath.cos(lag)
+        lo, hi = (mpmath.nstr(value * (1 + s * mpmath.mpf(10)**-30), 40) for s in (-1, 1))
+        fact = {**changed(ONE_PLANE, "records", None), "last": str(10**60), "lags": [str(lag)], "value": {"lo": lo, "hi": hi}}
+        self.accepted([fact])
+        self.rejected([changed(fact, "last", str(q[0] + 1))], f"lag {q[0]} has the value")
+        self.rejected([changed(fact, "lags", [str(lag - 1)])], "lags: lag")
+        # Leave it out, and another lag is the least.
+        self.rejected([{**fact, "excluded": [str(lag)], "lags": [str(q[1] - 1)]}], "lags: lag")
+
+    def test_extremum_of_two_planes(self):
+        good = TWO_PLANES
+        self.accepted([good])
+        self.rejected([changed(good, "last", "43")], "outside the range")
+        self.rejected([changed(good, "value", "hi", "0.0007")], "lag 88 has the value [0.000677")
+        self.rejected([changed(good, "sum", "terms", 1, "amplitude", "-0.9")], "lags: lag 44")
+        self.rejected([changed(good, "sum", "terms", 1, "phase", "0.01")], "lags: lag 44")
+        self.rejected([changed(good, "first", "0")], "lag 0 has the value 0")
+        self.accepted([changed(changed(good, "first", "0"), "excluded", ["0"])])
+        self.accepted([changed(good, "complete", False)])
+        tied = {**good, "first": "-2000", "excluded": ["0"], "lags": ["-44", "44"]}
+        self.accepted([tied])
+        self.rejected([changed(tied, "lags", ["44"])], "lag -44 has the value")
+        self.accepted([{**tied, "lags": ["44"], "complete": False}])
+        self.rejected([{**tied, "lags": ["88"], "value": {"lo": "0.0006", "hi": "0.0007"}, "complete": False}], "lag -44")
+
+    def test_extremum_with_a_period(self):
+        good = PERIODIC
+        self.accepted([good])
+        self.rejected([changed(good, "complete", True)], "lag 28 has the value 1")
+        self.rejected([changed(good, "value", "hi", "0.9")], "lags: lag 14")
+        self.accepted([{**good, "last": "20", "lags": ["14"], "complete": True}])
+        self.rejected([{**good, "last": "20", "lags": ["14"], "excluded": [], "complete": True}], "lag 7 has the value 1")
+        two = {**good, "sum": wave(("1", "2*pi/7", "0"), ("1", "-2*pi/5", "pi/2")), "excluded": [], "lags": ["49", "84"]}
+        self.rejected([two], "has the value")
+        constant = {**good, "sum": wave(("1", "2*pi", "pi/3"), offset="1/2"), "value": {"lo": "1", "hi": "1"}}
+        self.accepted([constant])
+        self.rejected([changed(constant, "complete", True)], "lag 1 has the value 1")
+
+    def test_random_extrema_agree_with_mpmath(self):
+        rng = random.Random(11)
+        mpmath.mp.dps = 40
+        for planes in [1, 2, 3, 8]:
+            for trial in range(6):
+                terms = [(f"{rng.randint(-20, 20) or 7}/10", f"{rng.randint(1, 300)}/97", f"{rng.randint(0, 60)}/10") for _ in range(planes)]
+                which, first, last = rng.choice(["minimum", "maximum"]), rng.randint(-50, 50), rng.randint(400, 700)
+                excluded = sorted(rng.sample(range(first, last), 3))
+
+                def number(text):
+                    return mpmath.mpf(int(text.split("/")[0])) / int(text.split("/")[1])
+
+                def value(t):
+                    return sum(number(a) * mpmath.cos(number(f) * t + number(p)) for a, f, p in terms)
+
+                sign = 1 if which == "minimum" else -1
+                ranked = sorted((sign * value(t), t) for t in range(first, last + 1) if t not in excluded)
+                best, lag = ranked[0]
+
+                def bounds(x, width=mpmath.mpf(10)**-20):
+                    x = sign * x
+                    return {"lo": mpmath.nstr(x - width, 30, min_fixed=-99), "hi": mpmath.nstr(x + width, 30, min_fixed=-99)}
+
+                records = []
+                for t in range(first, last + 1):
+                    v = sign * value(t)
+                    if t not in excluded and (not records or v < records[-1][0]):
+                        records.append((v, t))
+                fact = {"kind": "extremum", "which": which, "sum": wave(*terms), "first": str(first), "last": str(last),
+                        "excluded": [str(t) for t in excluded], "value": bounds(best), "lags": [str(lag)], "complete": True,
+                        "records": [{"lag": str(t), **bounds(v)} for v, t in records]}
+                self.accepted([fact])
+                second, other = ranked[1]
+                self.rejected([{**fact, "lags": [str(other)], "value": bounds(second)}], "facts[0] (extremum)")
+                wide = bounds(best, second - best + mpmath.mpf(10)**-10)
+                self.rejected([{**fact, "value": wide}], f"lag {other} has the value")
+
+    def test_base_set(self):
+        good = BASES
+        self.accepted([good])
+        self.accepted([changed(good, "infimum", {"lo": "1", "hi": "150"})])
+        whole = {**good, "infimum": None, "dim": "128", "length": "4096", "cuts": ["26999", "27001"], "pieces": [["rejected", "4079"]]}
+        self.accepted([whole])
+        for bad, reason in [
+                (changed(good, "pieces", 0, ["rejected", "1"]), "pieces[0]: B_1 has the other sign"),
+                (changed(good, "pieces", 0, ["rejected", "3"]), "pieces[0]: lag 3"),
+                (changed(good, "pieces", 1, ["rejected", "2"]), "pieces[1]: B_2 has the other sign"),
+                (changed(good, "pieces", 1, ["admissible"]), "pieces[1]: B_2 has the other sign"),
+                (changed(good, "pieces", 0, ["admissible"]), "pieces[0]: B_2 has the other sign"),
+                (changed(good, "cuts", 1, "1"), "cuts[1]: not above"),
+                (changed(good, "cuts", 0, "0"), "cuts[0]: not above"),
+                (changed(good, "cuts", ["1", "2"]), "cuts: not one more"),
+                (changed(good, "infimum", "hi", "1.5"), "infimum.hi: below lo"),
+                (changed(good, "infimum", "hi", "2.26"), "infimum.hi: B_2 has the other sign"),
+                (changed(good, "infimum", "lo", "5"), "infimum: lo is no cut"),
+                (changed(good, "infimum", "lo", "2"), "infimum: lo is no cut"),
+                (changed(good, "dim", "5"), "dim: not even"),
+                (changed(good, "length", "16777217"), "length: not in"),
+                (changed(whole, "pieces", 0, ["rejected", "4078"]), "pieces[0]: B_4078"),
+                (changed(whole, "pieces", 0, ["admissible"]), "pieces[0]: B_4079")]:
+            self.rejected([bad], reason)
+        for piece in [["rejected"], ["rejected", "2", "3"], ["admissible", "2"], ["maybe"], [], "rejected", ["rejected", "x"]]:
+            self.rejected([changed(good, "pieces", 0, piece)], "facts[0] (base-set)", code=2)
+
+    def test_contradiction(self):
+        self.accepted(CONTRADICTIONS)
+        for fact in CONTRADICTIONS:
+            self.rejected([changed(fact, "rows", 1, "times", "3")], "rows: the sum does not cancel")
+            self.rejected([changed(fact, "rows", fact["rows"][:1])], "rows: the sum does not cancel")
+            self.rejected([changed(fact, "rows", 0, "times", "0")], "rows[0]: times is not positive")
+            self.rejected([changed(fact, "rows", [])], "rows: none")
+            self.rejected([changed(fact, "task", "letters", "0")], "more letters")
+            self.rejected([changed(fact, "task", "length", "9")], "the length of the task")
+        index = CONTRADICTIONS[0]
+        pairs, clean, position, symbol = CONTRADICTIONS[3:7]
+        for fact, tokens, reason in [
+                (index, "1 b 1", "reaches back"), (index, "a b 2", "'2' is no token"), (index, "a b ?1", "is no token"), (index, "a b 01", "no token"),
+                (pairs, "AA BB BB", "rows[1]: another query"),
+                (pairs, "AA BB AC", "more letters"), (pairs, "AB BB AB", "'AB' wants a letter that is not there"),
+                (pairs, "AA A1 AB", "is no token"), (clean, "B1 B1 AB", "the sum"), (clean, "B1 A1 AB", "in two tokens"),
+                (position, "a b ?3", "is not there"), (position, "a ?1 ?1", "before the last position"), (position, "a b b", "no query"),
+                (symbol, "A:x A:y ?A", "two attributes"), (symbol, "B:x B:y ?A", "is not there"), (symbol, "A:x B:z ?A", "more attributes")]:
+            self.rejected([changed(fact, "rows", 0, "input", tokens.split())], reason)
+        self.rejected([changed(index, "rows", 1, "input", ["b", "b", "1"])], "rows[1]: another query or bag")
+        proper = contradiction("positional", "retrieval-proper", 4, 2, 1, ("BB B1 AA AB", "AA", "1"))
+        self.rejected([proper], "'AB' wants a letter of two tokens")
+        self.rejected([changed(pairs, "task", "name", "retrieval-clean")], "in two tokens")
+        self.rejected([changed(index, "rows", 0, "rival", "b")], "it is the right one")
+        self.rejected([changed(index, "rows", 0, "rival", "?")], "is no token")
+        self.rejected([changed(CONTRADICTIONS[1], "rows", 0, "rival", "c")], "no token of the input")
+        self.rejected([changed(index, "head", "any")], "head", code=2)
+        self.rejected([changed(index, "task", "name", "sort")], "name", code=2)
+
+    def test_circle_cover(self):
+        self.accepted([COVER, {**COVER, "reach": "1"}, {**COVER, "reach": "1000"}])
+        self.rejected([{**COVER, "reach": "0"}], "reach: not positive")
+        self.rejected([{**COVER, "reach": "10000000"}], "not decided")
+
+
+class File(Case):
+    def test_verdicts(self):
+        yes, no = relation("1 < 2"), relation("2 < 1", holds=False)
+        self.accepted([yes, no], verdict="refuted")
+        self.accepted([], verdict="undecided")
+        self.accepted([yes], verdict="undecided")
+        self.rejected([yes], "verdict: refuted without", verdict="refuted")
+        self.rejected([yes, no], "verdict: proved with")
+        self.rejected([no], "verdict: undecided with", verdict="undecided")
+        self.rejected([], "verdict: proved without a fact")
+        self.rejected([], "verdict: refuted without a fact", verdict="refuted")
+        self.rejected([yes, relation("2 < 1")], "facts[1] (relation)")
+        self.rejected([relation("2 < 1")], "facts[0]", verdict="undecided")
+        self.rejected([yes], "verdict", verdict="certain", code=2)
+
+    def test_hash(self):
+        words = {"claim": "é \u2028 \U0001f600 \" \\ / \b\f\n\r\t \x01 \x7f", "b": {"z": "1", "a": ["x", None, True]}}
+        self.accepted([relation("1 < 2")], words=words)
+        good = seal([relation("1 < 2")], words=words)
+        bad = copy.deepcopy(good)
+        bad["words"]["claim"] = "something else"
+        self.assertEqual(check(bad)[0], 1)
+        self.assertIn("sha256", check(bad)[1])
+        # Order of keys, spaces and escapes are no part of the contents.
+        self.assertEqual(check_bytes(json.dumps(good, indent=3, ensure_ascii=True).encode())[0], 0)
+
+    def test_keys(self):
+        fact = relation("1 < 2")
+        self.accepted([fact], words=None)
+        self.rejected([fact], "extra: unknown key", code=2, extra="1")
+        self.rejected([{**fact, "note": "x"}], "facts[0] (relation): note: unknown key", code=2)
+        self.rejected([{**TWO_PLANES, "note": "x"}], "note: unknown key", code=2)
+        self.rejected([changed(TWO_PLANES, "value", "mid", "x")], "mid: unknown key", code=2)
+        self.rejected([changed(TWO_PLANES, "sum", "terms", 1, "mid", "x")], "mid: unknown key", code=2)
+        self.rejected([changed(COVER, "reach", 16)], "a number that is no string", code=2)
+        self.rejected([changed(TWO_PLANES, "complete", "true")], "complete", code=2)
+        for key in ["format", "version", "verdict", "facts"]:
+            for value in [None, "2", True]:
+                certificate = {**seal([fact]), key: value}
+                code, line = check({k: v for k, v in certificate.items() if v is not None})
+                self.assertEqual(code, 2)
+                self.assertIn("rejected: FILE: " + key, line)
+        for base in [fact, enclosure("1", "1", "1"), TWO_PLANES, BASES, CONTRADICTIONS[0], COVER]:
+            for key in base:
+                self.rejected([changed(base, key, None)], key, code=2)
+        text = json.dumps(seal([fact])).replace('"holds": true', '"holds": true, "holds": true')
+        code, line = check_bytes(text.encode())
+        self.assertEqual((code, line), (2, "rejected: FILE: the key 'holds' is repeated"))
+
+    def test_command_line(self):
+        self.assertEqual(run()[0], 2)
+        self.assertEqual(run("--nonsense")[0], 2)
+        self.assertIn("Examples:", run("--help")[1])
+        self.assertRegex(run("--version")[1], r"^ropewalk-check \d+\.\d+\.\d+\n$")
+        with tempfile.TemporaryDirectory() as folder:
+            good, bad, odd = (os.path.join(folder, name) for name in ["good.json", "bad.json", "-odd.json"])
+            for path, certificate in [(good, seal([COVER])), (odd, seal([COVER])), (bad, seal([relation("2 < 1")]))]:
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump(certificate, file)
+            self.assertEqual(run(good, good), (0, f"accepted: {good}: proved, 1 fact\n" * 2, ""))
+            code, out, _ = run(good, bad)
+            self.assertEqual((code, out.count("\n")), (1, 2))
+            self.assertEqual(run(good, bad, os.path.join(folder, "none.json"))[0], 4)
+            self.assertEqual(run(folder)[0], 4)
+            code, out, _ = run("--json", good, bad)
+            first, second = json.loads(out)
+            self.assertEqual(code, 1)
+            self.assertEqual(first, {"file": good, "accepted": True, "verdict": "proved", "facts": "1"})
+            self.assertEqual((second["accepted"], second["reason"]), (False, "facts[0] (relation): statement: does not hold"))
+
+
+class Hostile(Case):
+    """Every one of these ends quickly, with a line and a status of failure."""
+
+    def fails(self, content, *codes):
+        code, line = check_bytes(content, timeout=60)
+        self.assertIn(code, codes or (2,), line[:300])
+        self.assertTrue(line.startswith("rejected: FILE: "), line[:300])
+
+    def test_no_json(self):
+        good = json.dumps(seal([COVER])).encode()
+        for content in [b"", b"\0", b"null", b"[]", b"1", b'"x"', b"{", b"\xff\xfe{}", good[:-1], good + b"x", good.replace(b"16", b"\xc3\x28"),
+                        b'{"a": 1e999}', b'{"\\ud800": "x"}', b"[" * 1000000, b'{"a":' * 100000]:
+            self.fails(content)
+
+    def test_a_file_cannot_print_a_verdict(self):
+        for kind in ["x\naccepted: minimum.json: proved, 1 fact", "\x1b[2Jaccepted", "é" * 2000]:
+            self.rejected([{"kind": kind}], "facts[0] (", code=2)
+
+    def test_large_files(self):
+        self.fails(b" " * (65 << 20))
+        self.fails(json.dumps(seal([COVER], words={"x": "y" * (1 << 20)})).encode().replace(b"16", b"17"), 1)
+
+    def test_deep_and_long_expressions(self):
+        for statement in ["(" * 100000 + "1" + ")" * 100000 + " < 2", "-" * 1000 + "1 < 2", "2^" * 100000 + "1 < 2",
+                          "cos(" * 5000 + "1" + ")" * 5000 + " < 2", "all(i in 1..2: " * 300 + "1 > 0" + ")" * 300, "1 < " + "1+" * 600000 + "1"]:
+            self.rejected([relation(statement)], "facts[0]", code=2)
+        self.accepted([relation("1+" * 100000 + "1 = 100001")])
+
+    def test_huge_numbers(self):
+        for number in ["1e999999999", "1e99999999999999999999", "1e-20000", "9" * 10001]:
+            self.rejected([relation(f"{number} > 1")], "facts[0]", code=2)
+            self.rejected([enclosure("1", "0", number)], "facts[0]", code=2)
+            self.rejected([changed(ONE_PLANE, "last", number)], "facts[0]", code=2)
+        for statement in ["9^9^9^9 < 1", "(1/3)^(10^9) > 1", "(1+pi)^(10^1000) < 1", "exp(exp(exp(exp(9)))) < 1", "2^(2^(2^(2^(2^9)))) < 1",
+                          "cos(9^9^9) > 1", "floor(9^9^9) = 1", "sum(i in 1..200000: 1/i) < 1", "1/exp(-exp(999)) < 1", "log(exp(-10^30)) > 0"]:
+            self.rejected([relation(statement)], "facts[0]")
+
+    def test_long_loops(self):
+        for statement in ["sum(i in 1..10^18: i) > 0", "all(i in 1..10^5, j in 1..10^5: i > 0 and j > 10^4)", "all(i in 1..10^30: i > 0)"]:
+            self.rejected([relation(statement)], "facts[0]")
+
+    def test_sums_out_of_reach(self):
+        many = {**TWO_PLANES, "last": str(10**30)}
+        self.rejected([many], "beyond 2^61")
+        flat = {**changed(ONE_PLANE, "records", None), "value": {"lo": "0", "hi": "3"}, "last": str(10**20)}
+        self.rejected([flat], "has the value")
+        self.rejected([{**flat, "complete": False, "value": {"lo": "1", "hi": "3"}, "lags": ["3"]}], "lag")
+        huge = changed(flat, "sum", "terms", 0, "frequency", "10^1000")
+        self.rejected([huge], "facts[0]")
+        self.rejected([changed(TWO_PLANES, "sum", "terms", 0, "frequency", "1/0")], "division by zero")
+        self.rejected([changed(TWO_PLANES, "sum", "terms", 0, "frequency", "10^100")], "lags: lag 44")
+        self.rejected([changed(TWO_PLANES, "sum", "terms", 0, "amplitude", "1e9999")], "lags: lag 44")
+
+    def test_random_damage(self):
+        rng = random.Random(5)
+        facts = [relation("all(i in 0..2: a[i] = 2^i)", tables={"a": ["1", "2", "4"]}), ONE_PLANE, TWO_PLANES, PERIODIC, BASES, COVER, *CONTRADICTIONS]
+        text = json.dumps(seal(facts))
+        for _ in range(150):
+            body = list(text)
+            for _ in range(rng.randint(1, 4)):
+                body[rng.randrange(len(body))] = rng.choice('0123456789"{}[]:,.-+*/()^ae \\')
+            if "".join(body) == text:
+                continue
+            self.fails("".join(body).encode(), 1, 2)
+            # The same damage under a right hash: any verdict, but an orderly one.
+            try:
+                damaged = json.loads("".join(body))
+                again = seal(damaged["facts"], damaged["verdict"])
+            except (ValueError, KeyError, TypeError):
+                continue
+            code, line = check(again)
+            self.assertIn(code, (0, 1, 2), line)
+
+
+if __name__ == "__main__":
+    unittest.main()
