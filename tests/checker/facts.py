@@ -4,6 +4,7 @@ judge(fact) says True (holds as stated), False (false or unsupported) or None (t
 120 digits where the checker uses enclosures, and shares nothing with it: where the two differ, one of them is wrong.
 """
 
+import json
 import math
 import re
 from fractions import Fraction
@@ -645,6 +646,12 @@ def judge_cover(fact, truth=None):
 
 
 def judge(fact, truth=None):
+    longest = max((len(m) for m in re.findall(r"\d+", json.dumps(fact))), default=1)
+    with mpmath.workdps(120 + (4 * longest if longest > 30 else 0)):
+        return opinion(fact, truth)
+
+
+def opinion(fact, truth):
     try:
         kind = fact["kind"]
         if kind == "relation":
