@@ -5,6 +5,7 @@ Without a new hash every change must be rejected. With the hash recomputed every
 independently, calls false or unsupported must be rejected.
 
   corruptions.py --checker build/release/bin/ropewalk-check --count 1000 CERTIFICATE.json...
+  corruptions.py --checker build/release/bin/ropewalk-check --prover build/release/bin/ropewalk --count 1000
 """
 
 import argparse
@@ -56,6 +57,32 @@ def check(checker, bodies):
             if all(said[n].startswith("accepted") for n in names[at:at + 100]) != (run.returncode == 0):
                 sys.exit(f"{checker}: status {run.returncode} does not fit what it says")
     return result
+
+
+SAMPLES = {
+    "base-64": ["base", "--length", "64", "--dim", "16"],
+    "base-24": ["base", "--length", "24", "--dim", "32", "--from", "1", "--to", "3000"],
+    "extremum-records": ["extremum", "--base", "5e5", "--planes", "6", "--reach", "700", "--records"],
+    "extremum-two-planes": ["extremum", "--base", "1e4", "--planes", "2", "--reach", "1e9"],
+    "extremum-signs": ["extremum", "{folder}/sum.json", "--reach", "300", "--records"],
+    "optimal": ["optimal", "--base", "1e4", "--planes", "8", "--reach", "200"],
+    "optimal-offset": ["optimal", "--base", "1e4", "--planes", "4", "--reach", "30", "--offset", "0"],
+}
+SUM = {"offset": "1/3", "excluded": [4, 9],
+       "terms": [{"amplitude": -2, "frequency": "2*pi/7", "phase": "pi/5"}, {"amplitude": "1/2", "frequency": 0.3}]}
+
+
+def prove(prover, folder):
+    """Certificates of the quick ledger and of sample commands."""
+    subprocess.run([prover, "verify", "--out", f"{folder}/claims"], check=True, capture_output=True)
+    (pathlib.Path(folder) / "sum.json").write_text(json.dumps(SUM))
+    names = [str(p) for p in sorted(pathlib.Path(folder, "claims").glob("*.json")) if p.name != "claims.json"]
+    for name, arguments in SAMPLES.items():
+        path = f"{folder}/{name}.json"
+        subprocess.run([prover, *[a.format(folder=folder) for a in arguments], "--certificate", path], check=True,
+                       capture_output=True)
+        names.append(path)
+    return names
 
 
 # ------------------------------------------------------------------------------------------------ changes
@@ -192,13 +219,16 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", action="store_true", help="also print the true changes that are rejected")
-    parser.add_argument("certificates", nargs="+")
+    parser.add_argument("--prover", help="ropewalk: also take the certificates that it writes of its ledger and of samples")
+    parser.add_argument("certificates", nargs="*")
     args = parser.parse_args()
     draw = random.Random(args.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        certificates = args.certificates + (prove(args.prover, folder) if args.prover else [])
+        bodies_of = {name: json.loads(pathlib.Path(name).read_text()) for name in certificates}
 
     pool, disputed = [], 0
-    for name in args.certificates:
-        body = json.loads(pathlib.Path(name).read_text())
+    for name, body in bodies_of.items():
         if body != sealed(body):
             sys.exit(f"{name}: the hash is not that of the canonical body")
         for number_, fact in enumerate(body["facts"]):
