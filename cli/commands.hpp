@@ -10,6 +10,7 @@ void add_verify(CLI::App& root, int& exit_code);
 void add_base(CLI::App& root, int& exit_code);
 void add_discrepancy(CLI::App& root, int& exit_code);
 void add_extremum(CLI::App& root, int& exit_code);
+void add_horizon(CLI::App& root, int& exit_code);
 void add_optimal(CLI::App& root, int& exit_code);
 void add_schedule(CLI::App& root, int& exit_code);
 

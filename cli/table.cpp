@@ -4,7 +4,6 @@
 
 #include "cli/json_file.hpp"
 #include "cli/output.hpp"
-#include "theory/config.hpp"
 
 namespace ropewalk::cli {
 
@@ -30,7 +29,7 @@ bool names_table(const TableArguments& arguments) {
   return !(arguments.config.empty() && arguments.base.empty() && arguments.planes.empty());
 }
 
-std::vector<Formula> frequencies(const TableArguments& arguments, const Integer& reach) {
+Table read_table(const TableArguments& arguments) {
   if (!arguments.config.empty()) {
     if (!arguments.base.empty() || !arguments.planes.empty())
       throw Error(ErrorCode::usage, "--schedule names the table: leave out --base and --planes");
@@ -47,14 +46,9 @@ std::vector<Formula> frequencies(const TableArguments& arguments, const Integer&
         throw Error(ErrorCode::bad_value, "--layer must lie in 0..100000, not " + layer.str());
       options.layer = static_cast<unsigned>(layer);
     }
-    const theory::ResolvedRope rope = theory::resolve(read_json(arguments.config), options);
+    theory::ResolvedRope rope = theory::resolve(read_json(arguments.config), options);
     for (const std::string& w : rope.warnings) std::cerr << "warning: " << w << '\n';
-    if (rope.sliding_window && reach >= *rope.sliding_window)
-      std::cerr << "warning: reach " << reach
-                << " is beyond sliding_window = " << *rope.sliding_window
-                << ": heads of this layer see lags 0.." << Integer(*rope.sliding_window - 1)
-                << " only\n";
-    return rope.schedule.frequencies;
+    return {rope.schedule.frequencies, std::move(rope)};
   }
   if (!arguments.layer.empty() || !arguments.length.empty())
     throw Error(ErrorCode::usage, "--layer and --length go with --schedule");
@@ -68,7 +62,48 @@ std::vector<Formula> frequencies(const TableArguments& arguments, const Integer&
     throw Error(ErrorCode::bad_value, "--planes must lie in 1..4096, not " + planes.str());
   std::vector<Formula> result;
   for (Integer f = 0; f < planes; ++f) result.push_back(pow(Formula(*base), Rational(-f, planes)));
-  return result;
+  return {std::move(result), std::nullopt};
+}
+
+std::vector<Formula> frequencies(const TableArguments& arguments, const Integer& reach) {
+  Table table = read_table(arguments);
+  if (table.rope && table.rope->sliding_window && reach >= *table.rope->sliding_window)
+    std::cerr << "warning: reach " << reach
+              << " is beyond sliding_window = " << *table.rope->sliding_window
+              << ": heads of this layer see lags 0.." << Integer(*table.rope->sliding_window - 1)
+              << " only\n";
+  return std::move(table.frequencies);
+}
+
+void add_retrieval(CLI::App& app, RetrievalArguments& arguments) {
+  app.add_option("--alphabet", arguments.alphabet,
+                 "A Retrieval head over A letters instead of an Index head; A in 2..1000000")
+      ->type_name("A");
+  app.add_option("--head", arguments.head,
+                 "With --alphabet: plain (default), centred (queries turned back by half the "
+                 "length) or orthogonal (a plane per letter)")
+      ->type_name("KIND");
+}
+
+std::optional<RetrievalKind> retrieval_kind(const RetrievalArguments& arguments) {
+  using proofs_numeric::RetrievalCode;
+  if (arguments.alphabet.empty()) {
+    if (!arguments.head.empty()) throw Error(ErrorCode::usage, "--head goes with --alphabet");
+    return std::nullopt;
+  }
+  RetrievalKind kind;
+  kind.alphabet = parse_integer("--alphabet", arguments.alphabet);
+  if (kind.alphabet < 2 || kind.alphabet > 1000000)
+    throw Error(ErrorCode::bad_value,
+                "--alphabet must lie in 2..1000000, not " + kind.alphabet.str());
+  if (arguments.head == "centred")
+    kind.code = RetrievalCode::centred;
+  else if (arguments.head == "orthogonal")
+    kind.code = RetrievalCode::orthogonal;
+  else if (!arguments.head.empty() && arguments.head != "plain")
+    throw Error(ErrorCode::bad_value,
+                "--head must be plain, centred or orthogonal, not '" + arguments.head + "'");
+  return kind;
 }
 
 }  // namespace ropewalk::cli

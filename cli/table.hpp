@@ -1,13 +1,15 @@
 #pragma once
 /// \file
 /// The rotary table that a command asks about: a model's config.json, or a plain base and number of
-/// planes.
+/// planes; and the kind of Retrieval head.
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "theory/formula.hpp"
+#include "proofs_numeric/best_retrieval.hpp"
+#include "theory/config.hpp"
 
 namespace ropewalk::cli {
 
@@ -25,12 +27,35 @@ void add_table(CLI::App& app, TableArguments& arguments);
 /// True if any of them was given.
 [[nodiscard]] bool names_table(const TableArguments& arguments);
 
-/// The frequencies in radians per token, plane by plane. Warnings of the resolver go to stderr, and
+/// A table, and the model that it belongs to where a config.json named it.
+struct Table {
+  std::vector<theory::Formula> frequencies;  ///< radians per token, plane by plane
+  std::optional<theory::ResolvedRope> rope;
+};
+/// Warnings of the resolver go to stderr. Errors as of `frequencies`.
+[[nodiscard]] Table read_table(const TableArguments& arguments);
+
+/// The frequencies of read_table. Warnings of the resolver go to stderr, and
 /// one where a sliding window is shorter than the lags 1..reach that are asked about. Errors name
 /// the flag: Error(usage) unless exactly one of --schedule and --base with --planes is given,
 /// Error(bad_value) for a base
 /// <= 1 or planes outside 1..4096, and those of read_json and resolve.
 [[nodiscard]] std::vector<theory::Formula> frequencies(const TableArguments& arguments,
                                                        const theory::Integer& reach);
+
+/// --alphabet and --head, of commands that also speak of Retrieval heads.
+struct RetrievalArguments {
+  std::string alphabet;
+  std::string head;
+};
+void add_retrieval(CLI::App& app, RetrievalArguments& arguments);
+
+struct RetrievalKind {
+  theory::Integer alphabet;
+  proofs_numeric::RetrievalCode code = proofs_numeric::RetrievalCode::plain;
+};
+/// Nothing without --alphabet. Error(usage) for --head alone, Error(bad_value) for A outside
+/// 2..1000000 or an unknown head.
+[[nodiscard]] std::optional<RetrievalKind> retrieval_kind(const RetrievalArguments& arguments);
 
 }  // namespace ropewalk::cli

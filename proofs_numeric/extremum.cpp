@@ -231,20 +231,8 @@ void branch_and_bound(const Engine& e, Search& search, const std::vector<Span>& 
   });
 }
 
-// cos and sin of a fixed-point angle: the sine of at most a quarter turn, by symmetry. Absolute
-// error below 20u.
-double sine(FixedTurns x) {
-  const bool negative = x >= half_turn();
-  if (negative) x -= half_turn();
-  const FixedTurns quarter = static_cast<FixedTurns>(1) << 126;
-  if (x > quarter) x = half_turn() - x;
-  const double s = sin_pi(std::ldexp(static_cast<double>(x), -127));  // half turns
-  return negative ? -s : s;
-}
-double cosine(FixedTurns x) { return sine(x + (static_cast<FixedTurns>(1) << 126)); }
-
 // Every lag, by blocks: sum_f w_f cos(A + B) = sum_f w_f (cos A cos B - sin A sin B), one product
-// of a matrix of block starts with a matrix of offsets. Entries are off by 20u, products by 42u,
+// of a matrix of block starts with a matrix of offsets. Entries are off by 22u, products by 46u,
 // sums of 2D of them by 2D u more: in all below (128 + 4 D) u of the total weight, the bound of
 // `value` too; so three times it separates the two.
 void scan(const Engine& e, Search& search, const std::vector<Span>& chunks) {

@@ -2,7 +2,6 @@
 
 #include <tbb/parallel_for.h>
 
-#include <ClpSimplex.hpp>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "proofs_numeric/game.hpp"
 #include "proofs_numeric/one_plane.hpp"
 #include "proofs_numeric/turns.hpp"
 
@@ -30,11 +30,8 @@ const Lag& farthest() {
 // Scans go this far; beyond, the primitive finds the lags that fail.
 constexpr std::int64_t first_scan = std::int64_t{1} << 17;
 constexpr std::int64_t longest_scan = std::int64_t{1} << 28;
-// Entries of the program are scaled by the optimum; above this they count as enough by themselves.
-constexpr double largest_entry = 1e9;
 // A lag at which all planes lie closer to their start than this is taken for a common return.
-constexpr double vanishing = 1e-28;
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double vanishing = smallest_game;
 
 void check(const std::vector<Formula>& frequencies, const Lag& reach, unsigned planes) {
   if (frequencies.empty()) throw Error(ErrorCode::bad_value, "a head needs at least one plane");
@@ -52,16 +49,7 @@ void check_far(const Lag& reach) {
                 "a reach of " + reach.str() + " is beyond the 1e18 of several planes");
 }
 
-void stop_if(const std::atomic<bool>* stop) {
-  if (stop != nullptr && stop->load()) throw Error(ErrorCode::undecided, "interrupted");
-}
-
 // -------------------------------------------------------------------- candidates, in doubles
-
-double sine(FixedTurns turns) {  // of the angle; relative error as sin_pi
-  const double s = sin_pi(turn_distance(turns << 1));
-  return turns >> 127 == 0 ? s : -s;
-}
 
 // One plane of a head: Re b (1 - e^{i theta s}).
 struct Wave {
@@ -156,77 +144,33 @@ std::vector<Seen> failing_lags(const std::vector<Wave>& head, std::int64_t last,
 }
 
 // The matrix game on the lags and directions known so far.
-class Game {
+class LagGame : public Game {
  public:
-  explicit Game(const std::vector<Formula>& frequencies) {
+  explicit LagGame(const std::vector<Formula>& frequencies) : Game(frequencies.size()) {
     for (const Formula& theta : frequencies) turns_.push_back(fixed_turns(theta));
-  }
-
-  void add_column(std::size_t plane, double re, double im) {
-    columns_.push_back({plane, re, im});
-    if (!status_.empty())
-      status_.insert(status_.begin() + static_cast<std::ptrdiff_t>(columns_.size() - 1),
-                     ClpSimplex::atLowerBound);
   }
 
   // False where the lag is known already.
   bool add_lag(std::int64_t lag) {
     if (!known_.insert(lag).second) return false;
     lags_.push_back(lag);
+    std::vector<double> cosines;
+    std::vector<double> sines;
     for (const FixedTurns theta : turns_) {
       const FixedTurns angle = theta * static_cast<FixedTurns>(lag);
-      cosines_.push_back(one_minus_cosine(angle));
-      sines_.push_back(sine(angle));
+      cosines.push_back(one_minus_cosine(angle));
+      sines.push_back(sine(angle));
     }
-    if (!status_.empty()) status_.push_back(ClpSimplex::basic);
+    add_row(cosines, sines);
+    if (*std::max_element(cosines.begin(), cosines.end()) < vanishing && !common_return_)
+      common_return_ = lag;
     return true;
   }
 
   // A lag at which no plane is away from its start, as far as doubles can tell.
-  [[nodiscard]] std::optional<std::int64_t> common_return() const {
-    for (std::size_t s = 0; s < lags_.size(); ++s) {
-      const auto at = cosines_.begin() + static_cast<std::ptrdiff_t>(s * turns_.size());
-      if (*std::max_element(at, at + static_cast<std::ptrdiff_t>(turns_.size())) < vanishing)
-        return lags_[s];
-    }
-    return std::nullopt;
-  }
-
-  // min sum x with sum_j x_j g_j(s) / scale >= 1, x >= 0: the value of the game is scale / sum x.
-  // False where Clp finds no optimum.
-  bool solve() {
-    if (!(scale_ > 0)) {
-      scale_ = infinity;
-      for (std::size_t s = 0; s < lags_.size(); ++s) {
-        double sum = 0;
-        for (std::size_t j = 0; j < columns_.size(); ++j) sum += pay(s, j);
-        scale_ = std::min(scale_, std::max(sum / static_cast<double>(columns_.size()), vanishing));
-      }
-    }
-    for (int attempt = 0; attempt < 8; ++attempt) {
-      if (!solve_scaled()) return false;
-      const double ratio = value_ / scale_;
-      scale_ = value_;
-      if (ratio > 0.1 && ratio < 10) return true;
-    }
-    return true;
-  }
-
-  // max_j sum_s mu_s g_j(s), which no head of these columns exceeds.
-  [[nodiscard]] double value() const { return value_; }
+  [[nodiscard]] std::optional<std::int64_t> common_return() const { return common_return_; }
   [[nodiscard]] const std::vector<std::int64_t>& lags() const { return lags_; }
-  [[nodiscard]] const std::vector<double>& mixture() const { return mixture_; }
-  [[nodiscard]] std::size_t planes() const { return turns_.size(); }
 
-  // The head, its weights added up per plane.
-  [[nodiscard]] std::vector<std::pair<double, double>> amplitudes() const {
-    std::vector<std::pair<double, double>> result(turns_.size());
-    for (std::size_t j = 0; j < shares_.size(); ++j) {  // columns added since have no share yet
-      result[columns_[j].plane].first += shares_[j] * columns_[j].re;
-      result[columns_[j].plane].second += shares_[j] * columns_[j].im;
-    }
-    return result;
-  }
   [[nodiscard]] std::vector<Wave> waves() const {
     std::vector<Wave> result;
     const auto all = amplitudes();
@@ -236,160 +180,22 @@ class Game {
     return result;
   }
 
-  // Adds, per plane that would gain by it, the direction that the mixture leaves most open.
-  bool add_directions(double tolerance) {
-    bool added = false;
-    for (std::size_t f = 0; f < turns_.size(); ++f) {
-      double c = 0;
-      double s = 0;
-      for (std::size_t k = 0; k < lags_.size(); ++k) {
-        c += mixture_[k] * cosines_[k * turns_.size() + f];
-        s += mixture_[k] * sines_[k * turns_.size() + f];
-      }
-      const double size = std::hypot(c, s);
-      if (size <= value_ * (1 + tolerance)) continue;
-      add_column(f, c / size, s / size);
-      added = true;
-    }
-    return added;
-  }
-
  private:
-  struct Column {
-    std::size_t plane;
-    double re;
-    double im;
-  };
-
-  [[nodiscard]] double pay(std::size_t s, std::size_t j) const {
-    const std::size_t at = s * turns_.size() + columns_[j].plane;
-    return columns_[j].re * cosines_[at] + columns_[j].im * sines_[at];
-  }
-
-  bool solve_scaled() {
-    const std::size_t m = lags_.size();
-    const std::size_t n = columns_.size();
-    std::vector<CoinBigIndex> begins{0};
-    std::vector<int> rows;
-    std::vector<double> entries;
-    for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t s = 0; s < m; ++s) {
-        const double entry = pay(s, j) / scale_;
-        if (entry == 0) continue;
-        rows.push_back(static_cast<int>(s));
-        entries.push_back(std::min(entry, largest_entry));
-      }
-      begins.push_back(static_cast<CoinBigIndex>(rows.size()));
-    }
-    const std::vector<double> ones(std::max(m, n), 1.0);
-    ClpSimplex lp;
-    lp.setLogLevel(0);
-    lp.setPrimalTolerance(1e-9);
-    lp.setDualTolerance(1e-9);
-    lp.scaling(0);  // done above; a second scaling and perturbed costs leave it short of 1e-9
-    lp.setPerturbation(100);
-    lp.loadProblem(static_cast<int>(n), static_cast<int>(m), begins.data(), rows.data(),
-                   entries.data(), nullptr, nullptr, ones.data(), ones.data(), nullptr);
-    if (status_.size() == n + m) lp.copyinStatus(status_.data());
-    lp.dual();
-    if (lp.status() != 0) return false;
-    status_.assign(lp.statusArray(), lp.statusArray() + n + m);
-    shares_ = normalised(lp.getColSolution(), n);
-    mixture_ = normalised(lp.getRowPrice(), m);
-    if (shares_.empty() || mixture_.empty()) return false;
-    value_ = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-      double sum = 0;
-      for (std::size_t s = 0; s < m; ++s)
-        if (mixture_[s] != 0) sum += mixture_[s] * pay(s, j);
-      value_ = std::max(value_, sum);
-    }
-    return value_ > 0;
-  }
-
-  // Without what is negative or noise, sum 1; empty where nothing is left.
-  static std::vector<double> normalised(const double* from, std::size_t count) {
-    std::vector<double> result(from, from + count);
-    double sum = 0;
-    for (double& x : result) {
-      if (!(x > 0)) x = 0;
-      sum += x;
-    }
-    if (!(sum > 0) || !std::isfinite(sum)) return {};
-    for (double& x : result) x /= sum;
-    return result;
-  }
-
   std::vector<FixedTurns> turns_;
-  std::vector<Column> columns_;
   std::vector<std::int64_t> lags_;
   std::unordered_set<std::int64_t> known_;
-  std::vector<double> cosines_;  // 1 - cos, lag by lag
-  std::vector<double> sines_;
-  std::vector<unsigned char> status_;  // Clp's basis, columns first
-  std::vector<double> shares_;
-  std::vector<double> mixture_;
-  double value_ = 0;
-  double scale_ = 0;
+  std::optional<std::int64_t> common_return_;
 };
 
 // ------------------------------------------------------------------------- proofs, in rationals
 
-// Decimals after the point with which a share of a game of this value is written.
-unsigned places(double value) {
-  const double magnitude = value > 0 ? -std::log10(value) : 30;
-  return 12 + static_cast<unsigned>(std::clamp(magnitude, 0.0, 30.0));
-}
-
-Integer power_of_ten(unsigned exponent) {
-  return boost::multiprecision::pow(Integer(10), exponent);
-}
-
-// Shares as whole multiples of 10^-digits, rounded down, the rest given to the largest: sum exactly
-// 1.
-std::vector<Rational> as_rationals(const std::vector<double>& shares, unsigned digits) {
-  const Integer unit = power_of_ten(digits);
-  std::vector<Integer> parts;
-  Integer rest = unit;
-  for (const double x : shares) {
-    parts.push_back(theory::floor(Rational(Rational(x) * Rational(unit))));
-    rest -= parts.back();
-  }
-  const auto largest = std::max_element(shares.begin(), shares.end()) - shares.begin();
-  parts[static_cast<std::size_t>(largest)] += rest;
-  std::vector<Rational> result;
-  for (const Integer& p : parts) result.emplace_back(p, unit);
-  return result;
-}
-
-std::vector<LagWeight> as_mixture(const Game& game, unsigned digits) {
+std::vector<LagWeight> as_mixture(const LagGame& game, unsigned digits) {
   const std::vector<Rational> weights = as_rationals(game.mixture(), digits);
   std::vector<LagWeight> result;
   for (std::size_t s = 0; s < weights.size(); ++s)
     if (weights[s] != 0) result.push_back({Lag(game.lags()[s]), weights[s]});
   std::sort(result.begin(), result.end(),
             [](const LagWeight& x, const LagWeight& y) { return x.lag < y.lag; });
-  return result;
-}
-
-// Complex amplitudes in whole multiples of a unit, divided by an upper bound of the sum of their
-// sizes: sum |b_f| <= 1.
-std::vector<ComplexAmplitude> as_complex(const std::vector<std::pair<double, double>>& shares,
-                                         unsigned digits) {
-  const Rational unit(power_of_ten(digits));
-  std::vector<std::pair<Integer, Integer>> parts;
-  Integer total = 0;
-  for (const auto& [re, im] : shares) {
-    const Integer p = theory::floor(Rational(Rational(re) * unit));
-    const Integer q = theory::floor(Rational(Rational(im) * unit));
-    const Integer square = p * p + q * q;
-    Integer size = boost::multiprecision::sqrt(square);
-    if (size * size < square) ++size;
-    total += size;
-    parts.emplace_back(p, q);
-  }
-  std::vector<ComplexAmplitude> result;
-  for (const auto& [p, q] : parts) result.push_back({Rational(p, total), Rational(q, total)});
   return result;
 }
 
@@ -476,14 +282,14 @@ Enclosure largest(const std::vector<std::size_t>& planes, F&& value) {
 // and whether directions are added.
 template <class Head>
 struct Sides {
-  std::function<std::pair<decltype(Head::amplitudes), TrigSum>(const Game&, unsigned)> propose;
+  std::function<std::pair<decltype(Head::amplitudes), TrigSum>(const LagGame&, unsigned)> propose;
   std::function<Enclosure(const std::vector<LagWeight>&)> bound;
   bool directions = false;
 };
 
 // All lags of `range` but 0.
 template <class Head>
-Head play(Game& game, const LagRange& range, const Sides<Head>& sides, Head head,
+Head play(LagGame& game, const LagRange& range, const Sides<Head>& sides, Head head,
           const OptimalOptions& options) {
   const auto ahead = std::max<std::int64_t>(0, static_cast<std::int64_t>(range.last));
   const auto behind = std::max<std::int64_t>(0, -static_cast<std::int64_t>(range.first));
@@ -569,14 +375,9 @@ std::vector<Rational> equal_amplitudes(std::size_t planes) {
 }
 
 TrigSum loss_of(const std::vector<Rational>& amplitudes, const std::vector<Formula>& frequencies) {
-  std::vector<Rational> weights;
-  std::vector<Formula> angles;
-  for (std::size_t f = 0; f < amplitudes.size(); ++f) {
-    if (amplitudes[f] == 0) continue;
-    weights.push_back(amplitudes[f]);
-    angles.push_back(frequencies[f]);
-  }
-  return theory::aligned_loss(weights, angles);
+  std::vector<ComplexAmplitude> real;
+  for (const Rational& a : amplitudes) real.push_back({a, 0});
+  return offset_loss(real, frequencies);
 }
 
 }  // namespace
@@ -591,10 +392,10 @@ OptimalHead optimal_head(const std::vector<Formula>& frequencies, const Lag& rea
   }
   check_far(reach);
   head.optimum = {0, 2};
-  Game game(frequencies);
+  LagGame game(frequencies);
   for (std::size_t f = 0; f < frequencies.size(); ++f) game.add_column(f, 1, 0);
   Sides<OptimalHead> sides;
-  sides.propose = [&](const Game& g, unsigned digits) {
+  sides.propose = [&](const LagGame& g, unsigned digits) {
     std::vector<double> shares;
     if (!g.mixture().empty())
       for (const auto& [re, im] : g.amplitudes()) shares.push_back(re);
@@ -626,14 +427,14 @@ OffsetHead offset_head(const std::vector<Formula>& frequencies, const Lag& lengt
     range.excluded.emplace_back(0);
   OffsetHead head;
   head.optimum = {0, 2};
-  Game game(frequencies);
+  LagGame game(frequencies);
   for (std::size_t f = 0; f < frequencies.size(); ++f)
     for (const auto& [re, im] :
          {std::pair{1.0, 0.0}, {0.0, 1.0}, {0.0, -1.0}, {0.8, 0.6}, {0.8, -0.6}})
       game.add_column(f, re, im);
   Sides<OffsetHead> sides;
   sides.directions = true;
-  sides.propose = [&](const Game& g, unsigned digits) {
+  sides.propose = [&](const LagGame& g, unsigned digits) {
     std::vector<ComplexAmplitude> amplitudes;
     if (!g.mixture().empty())
       amplitudes = as_complex(g.amplitudes(), digits);
@@ -680,17 +481,13 @@ Enclosure offset_mixture_bound(const std::vector<Formula>& frequencies,
 
 TrigSum offset_loss(const std::vector<ComplexAmplitude>& amplitudes,
                     const std::vector<Formula>& frequencies) {
-  if (amplitudes.size() != frequencies.size())
-    throw Error(ErrorCode::bad_value, std::to_string(amplitudes.size()) + " amplitudes for " +
-                                          std::to_string(frequencies.size()) + " planes");
-  TrigSum sum;
-  for (std::size_t f = 0; f < amplitudes.size(); ++f) {
-    const ComplexAmplitude& b = amplitudes[f];
-    sum.offset += b.re;
-    if (b.re != 0) sum.terms.push_back({Rational(-b.re), frequencies[f], Formula()});
-    if (b.im != 0)  // sin x = cos(x - pi/2)
-      sum.terms.push_back({b.im, frequencies[f], -Formula::pi() / Formula(2)});
-  }
+  std::vector<Rational> cosines;
+  for (const ComplexAmplitude& b : amplitudes) cosines.push_back(b.re);
+  TrigSum sum = theory::aligned_loss(cosines, frequencies);
+  std::erase_if(sum.terms, [](const theory::TrigTerm& term) { return term.amplitude == 0; });
+  for (std::size_t f = 0; f < amplitudes.size(); ++f)
+    if (amplitudes[f].im != 0)  // sin x = cos(x - pi/2)
+      sum.terms.push_back({amplitudes[f].im, frequencies[f], -Formula::pi() / Formula(2)});
   return sum;
 }
 

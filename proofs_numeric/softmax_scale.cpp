@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "proofs_numeric/exponential.hpp"
 #include "proofs_numeric/turns.hpp"
 
 namespace ropewalk::proofs_numeric {
@@ -13,20 +14,6 @@ namespace {
 
 constexpr double unit = 0x1p-53;
 constexpr double largest_beta = 1e15;
-
-// exp(-w) for 0 <= w. k ln 2 = k hi + k lo, k hi exact for k < 2^20 (hi has 32 significant bits),
-// so the reduced argument is off by less than 2u; the polynomial adds less than 4u; |remainder|
-// 0.35^15/15! < 2^-62.
-double exp_minus(double w) {
-  if (w > 700.0) return 0.0;  // the true term is below 1e-304, inside every bound above
-  const double k = std::floor(w * 1.4426950408889634 + 0.5);
-  constexpr double hi = 0x1.62e42feep-1;
-  constexpr double lo = 0x1.a39ef35793c76p-33;
-  const double r = (k * hi - w) + k * lo;  // in [-0.35, 0.35]
-  double p = 1.0;
-  for (int i = 14; i >= 1; --i) p = 1.0 + r * p / i;
-  return std::ldexp(p, -static_cast<int>(k));
-}
 
 Rational error_of_sum(double sum, std::size_t terms) {
   return Rational(unit) * Rational(terms) * (80 + 2 * Rational(sum));

@@ -49,4 +49,14 @@ __extension__ using FixedTurns = unsigned __int128;
   return 2.0 * s * s;
 }
 
+/// The sine of an angle. A-priori bound: relative error below 22u, so absolute error below 22u.
+[[nodiscard]] inline double sine(FixedTurns turns) {
+  const double s = sin_pi(turn_distance(turns << 1));  // half turns
+  return turns >> 127 == 0 ? s : -s;
+}
+/// The cosine of an angle. A-priori bound: absolute error below 22u.
+[[nodiscard]] inline double cosine(FixedTurns turns) {
+  return sine(turns + (static_cast<FixedTurns>(1) << 126));
+}
+
 }  // namespace ropewalk::proofs_numeric
