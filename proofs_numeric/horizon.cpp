@@ -354,20 +354,24 @@ class Proposer {
         gradient(i) = -scale_ * here.pull[f].real() / here.sum;
         gradient(k + i) = -scale_ * here.pull[f].imag() / here.sum;
       }
-      const Eigen::VectorXd to = cone_program(curvature(here, planes, first), gradient, x,
-                                              std::max(tolerance / 10, gap / 100));
-      const double along = gradient.dot(to - x);
+      const Eigen::MatrixXd curved = curvature(here, planes, first);
       bool moved = false;
-      for (double part = 1; part > 1e-3 && !moved; part /= 2) {
-        std::vector<Amplitude> next(head_.size());
-        for (Eigen::Index i = 0; i < k; ++i)
-          next[planes[static_cast<std::size_t>(i)]] =
-              Amplitude(x(i) + part * (to(i) - x(i)), x(k + i) + part * (to(k + i) - x(k + i)));
-        Slope there = at(next, first, count);
-        if (std::log(there.sum) > std::log(here.sum) + 1e-4 * part * along + 1e-14) continue;
-        moved = true;
-        head_ = std::move(next);
-        here = std::move(there);
+      // The gap may be far above what is left to gain; then the model has to be solved better.
+      for (double accuracy = gap / 1000; !moved && accuracy > tolerance / 1e5; accuracy /= 100) {
+        const Eigen::VectorXd to =
+            cone_program(curved, gradient, x, std::max(tolerance / 100, accuracy));
+        const double along = gradient.dot(to - x);
+        for (double part = 1; along < 0 && part > 1e-3 && !moved; part /= 2) {
+          std::vector<Amplitude> next(head_.size());
+          for (Eigen::Index i = 0; i < k; ++i)
+            next[planes[static_cast<std::size_t>(i)]] =
+                Amplitude(x(i) + part * (to(i) - x(i)), x(k + i) + part * (to(k + i) - x(k + i)));
+          Slope there = at(next, first, count);
+          if (std::log(there.sum) > std::log(here.sum) + 1e-4 * part * along + 1e-14) continue;
+          moved = true;
+          head_ = std::move(next);
+          here = std::move(there);
+        }
       }
       if (!moved) break;
     }
