@@ -161,7 +161,7 @@ Answer solve(const Arguments& args, const Asked& asked) {
   const bool best = args.amplitudes == "best";
   std::vector<ComplexAmplitude> given;
   if (uniform)
-    given.assign(planes.size(), {Rational(1, theory::Integer(planes.size())), 0});
+    for (const Rational& a : equal_amplitudes(planes.size())) given.push_back({a, 0});
   else if (!best)
     given = read_amplitudes(args.amplitudes, planes.size());
 

@@ -1,6 +1,7 @@
 // ropewalk optimal
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <csignal>
@@ -10,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/table.hpp"
+#include "proofs_numeric/best_retrieval.hpp"
 #include "proofs_numeric/optimal.hpp"
 
 namespace ropewalk::cli {
@@ -24,6 +26,7 @@ constexpr std::size_t most_complex = 2048;
 struct Arguments {
   Common common;
   TableArguments table;
+  RetrievalArguments retrieval;
   std::string reach;
   std::string offset;
 };
@@ -53,6 +56,25 @@ bool carries(const ComplexAmplitude& b) { return b.re != 0 || b.im != 0; }
 std::string shown(const ComplexAmplitude& b) {
   const std::string im = shown(Rational(abs(b.im)));
   return shown(b.re) + (b.im < 0 ? " - " : " + ") + im + " i";
+}
+
+void row(const char* what, const std::string& value) {
+  std::cout << fmt::format("  {:<11} {}\n", what, value);
+}
+
+// The amplitudes by plane, and beside them what binds.
+void print_lists(const std::vector<std::size_t>& ids, const std::vector<std::string>& amplitudes,
+                 const std::string& title, const std::vector<std::string>& dual) {
+  std::size_t wide = std::string("amplitude").size();
+  for (const std::string& a : amplitudes) wide = std::max(wide, a.size());
+  std::cout << fmt::format("\n  {:>4}  {:<{}}  {}\n", "ID", "amplitude", wide, title);
+  for (std::size_t k = 0; k < std::max(ids.size(), dual.size()); ++k) {
+    std::string line = k < ids.size() ? fmt::format("  {:>4}  {:<{}}", ids[k], amplitudes[k], wide)
+                                      : std::string(wide + 8, ' ');
+    if (k < dual.size()) line += "  " + dual[k];
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::cout << line << '\n';
+  }
 }
 
 template <class Head>
@@ -89,9 +111,6 @@ int print(const Arguments& args, const Head& head, const Enclosure& uniform, dou
                            args.offset.empty() ? "" : "offset " + offset.str() + ", relative ",
                            offset == 0 ? "1" : Lag(-offset).str(),
                            parse_integer("--reach", args.reach).str());
-  const auto row = [](const char* name, const std::string& value) {
-    std::cout << fmt::format("  {:<11} {}\n", name, value);
-  };
   row("optimum", text(head.optimum, 12));
   row("uniform", text(uniform, 12));
   row("efficiency", share ? text(*share, 6) + " of the optimum with equal amplitudes" : "-");
@@ -100,22 +119,98 @@ int print(const Arguments& args, const Head& head, const Enclosure& uniform, dou
   row("lags", fmt::format("{} bind", head.dual.size()));
 
   std::vector<std::string> amplitudes;
-  std::size_t wide = std::string("amplitude").size();
-  for (const std::size_t id : ids) {
-    amplitudes.push_back(shown(head.amplitudes[id - 1]));
-    wide = std::max(wide, amplitudes.back().size());
-  }
-  std::cout << fmt::format("\n  {:>4}  {:<{}}  {:>19}  {}\n", "ID", "amplitude", wide, "lag",
-                           "weight");
-  for (std::size_t k = 0; k < std::max(ids.size(), head.dual.size()); ++k) {
-    std::string line = k < ids.size() ? fmt::format("  {:>4}  {:<{}}", ids[k], amplitudes[k], wide)
-                                      : std::string(wide + 8, ' ');
-    if (k < head.dual.size())
-      line += fmt::format("  {:>19}  {}", head.dual[k].lag.str(), shown(head.dual[k].weight));
-    line.erase(line.find_last_not_of(' ') + 1);
-    std::cout << line << '\n';
-  }
+  for (const std::size_t id : ids) amplitudes.push_back(shown(head.amplitudes[id - 1]));
+  std::vector<std::string> dual;
+  for (const LagWeight& m : head.dual)
+    dual.push_back(fmt::format("{:>19}  {}", m.lag.str(), shown(m.weight)));
+  print_lists(ids, amplitudes, fmt::format("{:>19}  weight", "lag"), dual);
   return code;
+}
+
+const char* name(RetrievalCode code) {
+  return code == RetrievalCode::centred ? "centred" : "plain";
+}
+
+int print(const Arguments& args, const RetrievalKind& kind, const RetrievalHead& head,
+          const Enclosure& uniform, double seconds) {
+  const auto share = uniform.lo.sign() < 0 ? std::nullopt : efficiency(uniform, head.optimum);
+  std::vector<std::size_t> ids;
+  for (std::size_t f = 0; f < head.amplitudes.size(); ++f)
+    if (carries(head.amplitudes[f])) ids.push_back(f + 1);
+  const Rational width = head.optimum.hi - head.optimum.lo;
+  const int code = width <= OptimalOptions().relative_width * abs(head.optimum.lo) ||
+                           width <= Rational(1, 1000000000000)
+                       ? as_expected
+                       : undecided;
+  const std::string reach = parse_integer("--reach", args.reach).str();
+
+  if (args.common.json) {
+    Json out;
+    out["optimum"] = json(head.optimum);
+    out["amplitudes"] = Json::array();
+    for (const Rational& a : head.amplitudes) out["amplitudes"].push_back(json_of(a));
+    out["dual"] = Json::array();
+    for (const EncounterWeight& m : head.dual)
+      out["dual"].push_back({{"match", std::to_string(m.pair.match)},
+                             {"distractor", std::to_string(m.pair.distractor)},
+                             {"letter", std::to_string(m.pair.letter)},
+                             {"weight", m.weight.str()}});
+    out["uniform"] = json(uniform);
+    out["efficiency"] = json(share);
+    out["alphabet"] = kind.alphabet.str();
+    out["head"] = name(kind.code);
+    out["reach"] = reach;
+    out["carrying"] = ids;
+    out["programs"] = head.iterations;
+    out["seconds"] = seconds;
+    std::cout << out.dump(2) << '\n';
+    return code;
+  }
+
+  std::cout << fmt::format("Best {} Retrieval head on {} planes, {} letters, lags 0..{}\n",
+                           name(kind.code), head.amplitudes.size(), kind.alphabet.str(), reach);
+  row("optimum", text(head.optimum, 12));
+  row("uniform", text(uniform, 12));
+  row("efficiency", share ? text(*share, 6) + " of the optimum with equal amplitudes" : "-");
+  row("programs", std::to_string(head.iterations));
+  row("planes", fmt::format("{} of {} carry weight", ids.size(), head.amplitudes.size()));
+  row("encounters", fmt::format("{} bind", head.dual.size()));
+  std::vector<std::string> amplitudes;
+  for (const std::size_t id : ids) amplitudes.push_back(shown(head.amplitudes[id - 1]));
+  std::vector<std::string> dual;
+  for (const EncounterWeight& m : head.dual)
+    dual.push_back(fmt::format("{:>9}  {:>10}  {:>6}  {}", m.pair.match, m.pair.distractor,
+                               m.pair.letter, shown(m.weight)));
+  print_lists(ids, amplitudes,
+              fmt::format("{:>9}  {:>10}  {:>6}  weight", "match", "distractor", "letter"), dual);
+  return code;
+}
+
+int print(const Arguments& args, const RetrievalKind& kind, const OrthogonalHead& head,
+          std::size_t planes, double seconds) {
+  const std::string reach = parse_integer("--reach", args.reach).str();
+  std::vector<std::size_t> letters;
+  for (const std::size_t f : head.planes) letters.push_back(f + 1);
+  if (args.common.json) {
+    Json out;
+    out["margin"] = json(head.margin);
+    out["letters"] = letters;
+    out["optimal"] = head.optimal;
+    out["alphabet"] = kind.alphabet.str();
+    out["head"] = "orthogonal";
+    out["reach"] = reach;
+    out["seconds"] = seconds;
+    std::cout << out.dump(2) << '\n';
+    return as_expected;
+  }
+  std::cout << fmt::format("Orthogonal Retrieval head on {} planes, {} letters, lags 0..{}\n",
+                           planes, kind.alphabet.str(), reach);
+  row("margin", text(head.margin, 12));
+  row("planes", fmt::format("the {} slowest, a letter each: IDs {}", letters.size(),
+                            fmt::join(letters, " ")));
+  row("optimal", head.optimal ? "yes, among heads with a plane per letter"
+                              : "not known: the margin is not positive");
+  return as_expected;
 }
 
 int run(const Arguments& args) {
@@ -123,7 +218,18 @@ int run(const Arguments& args) {
   const Lag reach = parse_integer("--reach", args.reach);
   if (reach < 1)
     throw Error(ErrorCode::bad_value, "--reach must be at least 1, not " + reach.str());
+  const auto kind = retrieval_kind(args.retrieval);
+  if (kind && !args.offset.empty())
+    throw Error(ErrorCode::usage, "--offset is for Index heads: leave out --alphabet");
+  if (kind && reach >= longest_retrieval)
+    throw Error(ErrorCode::too_large, fmt::format("--reach: with --alphabet at most {}, not {}",
+                                                  longest_retrieval - 1, reach.str()));
   const std::vector<Formula> planes = frequencies(args.table, reach);
+  if (kind && kind->code == RetrievalCode::orthogonal &&
+      kind->alphabet > theory::Integer(planes.size()))
+    throw Error(ErrorCode::bad_value,
+                fmt::format("--alphabet: {} letters need a plane each, and there are {}",
+                            kind->alphabet.str(), planes.size()));
   std::optional<Lag> offset;
   if (!args.offset.empty()) {
     offset = parse_integer("--offset", args.offset);
@@ -144,14 +250,27 @@ int run(const Arguments& args) {
       std::cerr << fmt::format("\rprogram {}", programs) << std::flush;
     };
   const auto start = std::chrono::steady_clock::now();
+  const auto seconds_passed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  if (kind) {
+    const auto last = static_cast<std::int64_t>(reach);
+    if (kind->code == RetrievalCode::orthogonal) {
+      const OrthogonalHead head = orthogonal_retrieval(planes, kind->alphabet, last);
+      return print(args, *kind, head, planes.size(), seconds_passed());
+    }
+    const RetrievalHead head = best_retrieval(planes, kind->alphabet, last, kind->code, options);
+    if (options.progress) std::cerr << "\r               \r";
+    const Enclosure uniform = retrieval_margin_of(equal_amplitudes(planes.size()), planes,
+                                                  kind->alphabet, last, kind->code, &interrupted);
+    return print(args, *kind, head, uniform, seconds_passed());
+  }
   const auto answer = [&](auto&& solve) {
     const auto head = naming_reach(solve);
     if (options.progress) std::cerr << "\r               \r";
     const Enclosure uniform =
         uniform_margin(planes, offset && *offset > reach ? *offset : reach, &interrupted);
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return print(args, head, uniform, seconds);
+    return print(args, head, uniform, seconds_passed());
   };
   if (offset)
     return answer([&] { return offset_head(planes, Lag(reach + *offset + 1), *offset, options); });
@@ -163,7 +282,7 @@ int run(const Arguments& args) {
 void add_optimal(CLI::App& root, int& exit_code) {
   const auto args = std::make_shared<Arguments>();
   CLI::App& app = *root.add_subcommand(
-      "optimal", "The best Index head that a frequency table allows, proven from both sides");
+      "optimal", "The best Index or Retrieval head that a table allows, proven from both sides");
   add_table(app, args->table);
   app.add_option(
          "--reach", args->reach,
@@ -176,6 +295,7 @@ void add_optimal(CLI::App& root, int& exit_code) {
          "The best head for this offset alone, M keys behind its target and T ahead: complex "
          "amplitudes (0: it looks at its own token)")
       ->type_name("M");
+  add_retrieval(app, args->retrieval);
   add_common(app, args->common);
   app.footer(
       "The margin of a head with amplitudes a_f >= 0, sum 1, is the least of sum a_f (1 - cos "
@@ -196,11 +316,23 @@ void add_optimal(CLI::App& root, int& exit_code) {
       "theta_f s)).\n"
       "Phases help much at M = 0, little already at M = 1.\n"
       "\n"
+      "--alphabet A answers for Retrieval heads over A letters, lags 0..T: the margin is the least "
+      "of "
+      "sum a_f (cos(t\n"
+      "theta_f - c_f) - cos(2 pi k/A + u theta_f - c_f)) over lags t != u and letters k = 1..A-1; "
+      "c_f = "
+      "0, or theta_f\n"
+      "T/2 for --head centred. --head orthogonal gives every letter a plane of its own.\n"
+      "\n"
       "JSON: {\"optimum\": {\"lo\", \"hi\"}, \"amplitudes\": [rational], \"dual\": [{\"lag\", "
       "\"weight\"}], \"uniform\":\n"
       "{\"lo\", \"hi\"}, \"efficiency\", \"offset\", \"reach\", \"carrying\": [ID], "
       "\"programs\", \"seconds\"};\n"
-      "with --offset an amplitude is {\"re\", \"im\"}.\n"
+      "with --offset an amplitude is {\"re\", \"im\"}; with --alphabet \"dual\" lists {\"match\", "
+      "\"distractor\",\n"
+      "\"letter\", \"weight\"}, and \"alphabet\" and \"head\" stand for \"offset\"; orthogonal: "
+      "{\"margin\", \"letters\":\n"
+      "[ID], \"optimal\", ...}.\n"
       "\n"
       "Exit status: 0; 2 for bad input; 3 if interrupted, or if the bracket is wider than one "
       "millionth.\n"
@@ -208,6 +340,8 @@ void add_optimal(CLI::App& root, int& exit_code) {
       "Examples:\n"
       "  ropewalk optimal --base 5e5 --planes 64 --reach 131072\n"
       "  ropewalk optimal --base 5e5 --planes 64 --reach 16 --offset 0\n"
+      "  ropewalk optimal --base 1e4 --planes 64 --reach 100 --alphabet 8\n"
+      "  ropewalk optimal --base 1e4 --planes 64 --reach 8191 --alphabet 8 --head orthogonal\n"
       "  ropewalk optimal --schedule examples/configs/llama-3.1-8b.json --reach 8191 --json");
   app.callback([args, &exit_code] { exit_code = run(*args); });
 }

@@ -450,7 +450,7 @@ RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Inte
     shifted = false;
   }
   if (result.amplitudes.empty()) {  // out of rounds
-    result.amplitudes.assign(planes, Rational(1, Integer(planes)));
+    result.amplitudes = equal_amplitudes(planes);
     result.optimum.lo =
         retrieval_margin_of(result.amplitudes, frequencies, alphabet, reach, code, options.stop).lo;
     result.dual = {{{0, 1, 1}, Rational(1)}};

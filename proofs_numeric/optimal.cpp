@@ -370,10 +370,6 @@ Head play(LagGame& game, const LagRange& range, const Sides<Head>& sides, Head h
   return head;
 }
 
-std::vector<Rational> equal_amplitudes(std::size_t planes) {
-  return std::vector<Rational>(planes, Rational(1, Integer(planes)));
-}
-
 TrigSum loss_of(const std::vector<Rational>& amplitudes, const std::vector<Formula>& frequencies) {
   std::vector<ComplexAmplitude> real;
   for (const Rational& a : amplitudes) real.push_back({a, 0});
@@ -489,6 +485,10 @@ TrigSum offset_loss(const std::vector<ComplexAmplitude>& amplitudes,
     if (amplitudes[f].im != 0)  // sin x = cos(x - pi/2)
       sum.terms.push_back({amplitudes[f].im, frequencies[f], -Formula::pi() / Formula(2)});
   return sum;
+}
+
+std::vector<Rational> equal_amplitudes(std::size_t planes) {
+  return std::vector<Rational>(planes, Rational(1, Integer(planes)));
 }
 
 Enclosure uniform_margin(const std::vector<Formula>& frequencies, const Lag& reach,

@@ -104,6 +104,8 @@ struct OffsetHead {
 [[nodiscard]] theory::TrigSum offset_loss(const std::vector<ComplexAmplitude>& amplitudes,
                                           const std::vector<Formula>& frequencies);
 
+/// 1/D for each of D planes, D >= 1. Exact.
+[[nodiscard]] std::vector<Rational> equal_amplitudes(std::size_t planes);
 /// Equal amplitudes 1/D: the margin min over 1 <= s <= T of sum_f (1 - cos theta_f s) / D, T the
 /// larger side. Domain, guarantee and cost: minimum()
 /// (Error(bad_value) for no plane). Source: R3.

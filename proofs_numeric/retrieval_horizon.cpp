@@ -305,7 +305,7 @@ RetrievalHorizon retrieval_horizon_of_table(const std::vector<Formula>& frequenc
     n = std::min(reach, result.survival.guaranteed + 1);
   }
   if (result.amplitudes.empty()) {  // reach 1
-    result.amplitudes.assign(frequencies.size(), Rational(1, Integer(frequencies.size())));
+    result.amplitudes = equal_amplitudes(frequencies.size());
     result.survival = retrieval_survival(result.amplitudes, frequencies, question);
   }
   return result;

@@ -77,6 +77,45 @@ TEST_CASE("optimal: a model's table, one side, one plane") {
   CHECK(text.out.find("certified") == std::string::npos);
 }
 
+TEST_CASE("optimal: Retrieval heads") {
+  const Run plain = run("optimal --base 1e4 --planes 64 --reach 100 --alphabet 8 --json");
+  CAPTURE(plain.err);
+  REQUIRE(plain.code == 0);
+  const auto j = plain.json();
+  const Rational lo = number(j["optimum"]["lo"]);
+  const Rational hi = number(j["optimum"]["hi"]);
+  CHECK(lo > Rational(28475, 100000));
+  CHECK(hi < Rational(28476, 100000));
+  CHECK((hi - lo) / lo <= Rational(1, 1000000));
+  CHECK(j["head"] == "plain");
+  CHECK(j["alphabet"] == "8");
+  CHECK(j["efficiency"].is_null());  // equal amplitudes have a negative margin
+  CHECK(number(j["uniform"]["hi"]) < 0);
+  Rational sum;
+  for (const auto& a : j["amplitudes"]) sum += number(a);
+  CHECK(sum == 1);
+  Rational weights;
+  for (const auto& m : j["dual"]) {
+    CHECK(m["match"] != m["distractor"]);
+    CHECK(number(m["letter"]) >= 1);
+    CHECK(number(m["letter"]) <= 7);
+    weights += number(m["weight"]);
+  }
+  CHECK(weights == 1);
+
+  const auto centred =
+      run("optimal --base 1e4 --planes 64 --reach 100 --alphabet 8 --head centred --json").json();
+  CHECK(number(centred["optimum"]["lo"]) > hi);
+  // cos(8191/2 * 10^(-3.5)), by mpmath, is 0.2722066262...
+  const auto own =
+      run("optimal --base 1e4 --planes 64 --reach 8191 --alphabet 8 --head orthogonal --json")
+          .json();
+  CHECK(own["letters"].size() == 8);
+  CHECK(own["optimal"] == true);
+  CHECK(number(own["margin"]["lo"]) > Rational(27220, 100000));
+  CHECK(number(own["margin"]["hi"]) < Rational(27221, 100000));
+}
+
 TEST_CASE("optimal refuses bad input with one line that names the flag") {
   for (const auto& [arguments, part] :
        {std::pair{"--base 5e5 --planes 64 --reach 0", "--reach"},
@@ -93,6 +132,12 @@ TEST_CASE("optimal refuses bad input with one line that names the flag") {
         {"--base 5e5 --planes 4 --reach 5 --offset -1", "--offset"},
         {"--base 5e5 --planes 4 --reach 5 --offset 1e19", "--offset"},
         {"--base 5e5 --planes 4 --reach 5 --offset x", "--offset"},
+        {"--base 5e5 --planes 4 --reach 5 --alphabet 1", "--alphabet"},
+        {"--base 5e5 --planes 4 --reach 5 --alphabet 5 --head orthogonal", "--alphabet"},
+        {"--base 5e5 --planes 4 --reach 5 --alphabet 5 --head other", "--head"},
+        {"--base 5e5 --planes 4 --reach 5 --head plain", "--head"},
+        {"--base 5e5 --planes 4 --reach 5 --alphabet 5 --offset 1", "--offset"},
+        {"--base 5e5 --planes 4 --reach 2e7 --alphabet 5", "--reach"},
         {"--base 1 --planes 4 --reach 5", "--base"},
         {"--base nan --planes 4 --reach 5", "--base"},
         {"--base 5e5 --reach 5", "--planes"},
