@@ -418,7 +418,7 @@ void add_horizon(CLI::App& root, int& exit_code) {
       "a_f (1 - cos\n"
       "theta_f s)) over the relative lags s = -M..n-1-M; best amplitudes are complex, sum |b_f| <= "
       "1. Retrieval:\n"
-      "the worst input with exactly one match; best has the largest margin. A sliding window caps "
+      "the worst input with exactly one match; best loses least mass there. A sliding window caps "
       "the keys: a\n"
       "head with the mass when it is full has it at every length (unbounded). Where --reach ends "
       "the "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -127,42 +128,52 @@ I turned_by(const I& c, const I& s, const Integer& letter, const Integer& alphab
 
 }  // namespace
 
-Strongest strongest_letter(std::complex<double> z, std::int64_t alphabet) {
+Letters::Letters(std::int64_t alphabet) {
+  for (std::int64_t k = 0; k < alphabet; ++k) {
+    // k/A of a turn, rounded down in 2^-64 turns: off by 2 pi 2^-64, below u
+    const FixedTurns angle =
+        ((static_cast<FixedTurns>(k) << 64) / static_cast<FixedTurns>(alphabet)) << 64;
+    turns_.emplace_back(cosine(angle), sine(angle));
+  }
+}
+
+Strongest Letters::strongest(std::complex<double> z) const {
   constexpr double turn = 6.283185307179586;
-  const auto letters = static_cast<double>(alphabet);
-  const auto nearest = static_cast<std::int64_t>(std::llround(-std::arg(z) / turn * letters));
-  Strongest best{-2.0 * (1.0 + std::abs(z)), 1};
+  const auto alphabet = static_cast<std::int64_t>(turns_.size());
+  const auto nearest = static_cast<std::int64_t>(
+      std::llround(-std::atan2(z.imag(), z.real()) / turn * static_cast<double>(alphabet)));
+  Strongest best{-std::numeric_limits<double>::infinity(), 1};
   for (std::int64_t k = nearest - 1; k <= nearest + 1; ++k) {
     const std::int64_t letter = ((k % alphabet) + alphabet) % alphabet;
     if (letter == 0) continue;
-    // k/A of a turn, rounded down in 2^-64 turns: off by 2 pi 2^-64, below u
-    const FixedTurns angle =
-        (static_cast<FixedTurns>(letter) << 64) / static_cast<FixedTurns>(alphabet) << 64;
-    const double logit = z.real() * cosine(angle) - z.imag() * sine(angle);
+    const std::complex<double>& t = turns_[static_cast<std::size_t>(letter)];
+    const double logit = z.real() * t.real() - z.imag() * t.imag();
     if (logit > best.logit) best = {logit, letter};
   }
   return best;
 }
 
+std::vector<FixedTurns> phases(const std::vector<Formula>& frequencies, std::int64_t reach,
+                               RetrievalCode code) {
+  std::vector<FixedTurns> result(frequencies.size());
+  if (code == RetrievalCode::centred)
+    for (std::size_t f = 0; f < frequencies.size(); ++f)
+      result[f] = fixed_turns(frequencies[f] / Formula(2)) * static_cast<FixedTurns>(reach);
+  return result;
+}
+
 Landscape landscape(const std::vector<double>& amplitudes, const Waves& waves,
-                    const std::vector<Formula>& frequencies, std::int64_t alphabet,
+                    const std::vector<Formula>& frequencies, const Letters& letters,
                     std::int64_t reach, RetrievalCode code, const std::atomic<bool>* stop) {
+  const std::vector<FixedTurns> turned = phases(frequencies, reach, code);
   std::vector<Amplitude> head;
-  for (std::size_t f = 0; f < amplitudes.size(); ++f) {
-    if (amplitudes[f] == 0) {
-      head.emplace_back();
-      continue;
-    }
-    const FixedTurns phase =
-        code == RetrievalCode::centred
-            ? fixed_turns(frequencies[f] / Formula(2)) * static_cast<FixedTurns>(reach)
-            : FixedTurns{0};
-    head.push_back(amplitudes[f] * Amplitude(cosine(phase), -sine(phase)));
-  }
+  for (std::size_t f = 0; f < amplitudes.size(); ++f)
+    head.push_back(amplitudes[f] * Amplitude(cosine(turned[f]), -sine(turned[f])));
   const auto count = static_cast<std::size_t>(reach) + 1;
   Landscape result;
   result.match.resize(count);
   result.rival.resize(count);
+  result.letter.resize(count);
   // Z as Waves; the strongest letter of the computed Z is off by no more than Z is, and 70u.
   result.error = 2 * Waves::error(head) + 70 * unit_roundoff;
   const auto size = static_cast<std::size_t>(Waves::panel);
@@ -173,8 +184,11 @@ Landscape landscape(const std::vector<double>& amplitudes, const Waves& waves,
     std::vector<double> im(some);
     const std::span<double> re(result.match.data() + at, some);
     waves.sum(head, static_cast<std::int64_t>(at), re, im);
-    for (std::size_t k = 0; k < some; ++k)
-      result.rival[at + k] = strongest_letter({re[k], im[k]}, alphabet).logit;
+    for (std::size_t k = 0; k < some; ++k) {
+      const Strongest s = letters.strongest({re[k], im[k]});
+      result.rival[at + k] = s.logit;
+      result.letter[at + k] = static_cast<std::int32_t>(s.letter);
+    }
   });
   stop_if(stop);
   return result;
@@ -208,7 +222,8 @@ Enclosure retrieval_margin_of(const std::vector<Rational>& amplitudes,
     if (amplitudes[f] != 0) still = still && frequencies[f].rational() == Rational(0);
   }
   if (still) reach = 1;
-  const auto letters = static_cast<std::int64_t>(alphabet);
+  const auto count = static_cast<std::int64_t>(alphabet);
+  const Letters letters(count);
   const Landscape seen =
       landscape(shares, Waves(frequencies), frequencies, letters, reach, code, stop);
   const double value = least_difference(seen);
@@ -237,14 +252,13 @@ Enclosure retrieval_margin_of(const std::vector<Rational>& amplitudes,
       const Enclosure re = enclosure(z.re);
       const Enclosure im = enclosure(z.im);
       const std::int64_t near =
-          strongest_letter({re.middle().convert_to<double>(), im.middle().convert_to<double>()},
-                           letters)
+          letters.strongest({re.middle().convert_to<double>(), im.middle().convert_to<double>()})
               .letter;
       // The strongest letter of Z in doubles, and its neighbours, include that of a point within
       // the enclosure; for any other point the maximum differs by no more than the point does.
       Enclosure best(-2, -2);
       for (std::int64_t k = near - 1; k <= near + 1; ++k) {
-        const std::int64_t letter = ((k % letters) + letters) % letters;
+        const std::int64_t letter = ((k % count) + count) % count;
         if (letter == 0) continue;
         const Enclosure logit = enclosure(turned_by(z.re, z.im, Integer(letter), alphabet));
         best.lo = std::max(best.lo, logit.lo);
@@ -314,11 +328,9 @@ class EncounterGame : public Game {
  public:
   EncounterGame(const std::vector<Formula>& frequencies, std::int64_t alphabet, std::int64_t reach,
                 RetrievalCode code)
-      : Game(frequencies.size()), alphabet_(alphabet) {
+      : Game(frequencies.size()), alphabet_(alphabet), phases_(phases(frequencies, reach, code)) {
     for (std::size_t f = 0; f < frequencies.size(); ++f) {
       turns_.push_back(fixed_turns(frequencies[f]));
-      phases_.push_back(fixed_turns(frequencies[f] / Formula(2)) *
-                        static_cast<FixedTurns>(shift(reach, code)));
       add_column(f, 1, 0);
     }
   }
@@ -327,7 +339,7 @@ class EncounterGame : public Game {
     if (!known_.insert({e.match, e.distractor, e.letter}).second) return false;
     encounters_.push_back(e);
     const FixedTurns round =
-        (static_cast<FixedTurns>(e.letter) << 64) / static_cast<FixedTurns>(alphabet_) << 64;
+        ((static_cast<FixedTurns>(e.letter) << 64) / static_cast<FixedTurns>(alphabet_)) << 64;
     std::vector<double> pays;
     for (std::size_t f = 0; f < turns_.size(); ++f)
       pays.push_back(
@@ -335,16 +347,6 @@ class EncounterGame : public Game {
           one_minus_cosine(turns_[f] * static_cast<FixedTurns>(e.match) - phases_[f]));
     add_row(pays, std::vector<double>(pays.size()));
     return true;
-  }
-
-  // The letter at which a head is weakest, at a lag.
-  [[nodiscard]] std::int64_t letter(const std::vector<double>& head, std::int64_t lag) const {
-    Amplitude z;
-    for (std::size_t f = 0; f < head.size(); ++f) {
-      const FixedTurns angle = turns_[f] * static_cast<FixedTurns>(lag) - phases_[f];
-      z += head[f] * Amplitude(cosine(angle), sine(angle));
-    }
-    return strongest_letter(z, alphabet_).letter;
   }
 
   [[nodiscard]] std::vector<double> head() const {
@@ -367,8 +369,8 @@ class EncounterGame : public Game {
 
  private:
   std::int64_t alphabet_;
-  std::vector<FixedTurns> turns_;
   std::vector<FixedTurns> phases_;
+  std::vector<FixedTurns> turns_;
   std::vector<Encounter> encounters_;
   std::set<std::array<std::int64_t, 3>> known_;
 };
@@ -380,10 +382,10 @@ RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Inte
                              const OptimalOptions& options) {
   check_table(frequencies, alphabet, reach);
   check_code(code);
-  const auto letters = static_cast<std::int64_t>(alphabet);
+  const Letters letters(static_cast<std::int64_t>(alphabet));
   const Waves waves(frequencies);
   const double tolerance = std::max(options.relative_width.convert_to<double>(), 1e-12) / 10;
-  EncounterGame game(frequencies, letters, reach, code);
+  EncounterGame game(frequencies, static_cast<std::int64_t>(alphabet), reach, code);
   game.set_shift(2);  // the margin may be negative
   bool shifted = true;
   const std::size_t planes = frequencies.size();
@@ -414,7 +416,8 @@ RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Inte
     });
     if (found.size() > 2 * planes + 32) found.resize(2 * planes + 32);
     bool added = false;
-    for (const Found& w : found) added = game.add({w.t, w.u, game.letter(head, w.u)}) || added;
+    for (const Found& w : found)
+      added = game.add({w.t, w.u, seen.letter[static_cast<std::size_t>(w.u)]}) || added;
     return added;
   };
 

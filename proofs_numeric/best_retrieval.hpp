@@ -89,31 +89,50 @@ struct OrthogonalHead {
 [[nodiscard]] OrthogonalHead orthogonal_retrieval(const std::vector<Formula>& frequencies,
                                                   const Integer& alphabet, std::int64_t reach);
 
+/// The largest of Re(e^{ik omega} z) over k = 1..A-1, and the k that has it.
+struct Strongest {
+  double logit;
+  std::int64_t letter;
+};
+class Letters {
+ public:
+  /// Domain: A in 2..10^6.
+  explicit Letters(std::int64_t alphabet);
+
+  /// 1-Lipschitz in z. A-priori bound: off by less than 60u |z|. Cost: one argument.
+  [[nodiscard]] Strongest strongest(std::complex<double> z) const;
+  /// e^{ik omega}. A-priori bound: off by less than 30u.
+  [[nodiscard]] std::complex<double> turn(std::int64_t letter) const {
+    return turns_[static_cast<std::size_t>(letter)];
+  }
+
+ private:
+  std::vector<std::complex<double>> turns_;
+};
+
 /// What a head shows at every lag 0..T: the logit of a match and of the strongest other letter, for
 /// logits of size at most 1.
 struct Landscape {
   std::vector<double> match;
   std::vector<double> rival;
-  double error = 0;  ///< each is off by less than this
+  std::vector<std::int32_t> letter;  ///< the strongest
+  double error = 0;                  ///< each logit is off by less than this
 };
 /// Guarantee: A-priori bound. Shapes, domain and cost as retrieval_margin_of; the sum of the
 /// amplitudes is not checked.
 [[nodiscard]] Landscape landscape(const std::vector<double>& amplitudes, const Waves& waves,
-                                  const std::vector<Formula>& frequencies, std::int64_t alphabet,
+                                  const std::vector<Formula>& frequencies, const Letters& letters,
                                   std::int64_t reach, RetrievalCode code,
                                   const std::atomic<bool>* stop = nullptr);
+
+/// The fixed-point phases c_f: 0, or theta_f T/2 where centred. A-priori bound: 2^-127 (T + 1)
+/// turns.
+[[nodiscard]] std::vector<FixedTurns> phases(const std::vector<Formula>& frequencies,
+                                             std::int64_t reach, RetrievalCode code);
 
 /// Checks amplitudes, alphabet and reach as retrieval_margin_of does.
 void check_retrieval(const std::vector<Rational>& amplitudes,
                      const std::vector<Formula>& frequencies, const Integer& alphabet,
                      std::int64_t reach, RetrievalCode code);
-
-/// The largest of Re(e^{ik omega} z) over k = 1..A-1, and the k that has it. 1-Lipschitz in z.
-/// A-priori bound: off by less than 30u |z|.
-struct Strongest {
-  double logit;
-  std::int64_t letter;
-};
-[[nodiscard]] Strongest strongest_letter(std::complex<double> z, std::int64_t alphabet);
 
 }  // namespace ropewalk::proofs_numeric

@@ -134,10 +134,10 @@ struct RetrievalHorizon {
   Exclusion exclusion;
 };
 
-/// The head of largest margin at the length that it survives to (best_retrieval, made for longer
-/// and longer lengths while that helps), and the bound on every head. Guarantee: both lengths
-/// proven; that no other amplitudes last longer is not claimed. Domain as retrieval_survival.
-/// Cost: a few runs of best_retrieval and retrieval_survival. Source: R9.
+/// Amplitudes of least loss of mass, made for longer and longer lengths while a longer one is
+/// survived, and the bound on every head. Guarantee: both lengths proven; that no other amplitudes
+/// last longer is Heuristic (convex, solved in floating point). Domain as retrieval_survival. Cost:
+/// up to 150 passes of 16 operations per plane and lag for each of a few lengths. Source: R9.
 [[nodiscard]] RetrievalHorizon retrieval_horizon_of_table(const std::vector<Formula>& frequencies,
                                                           const RetrievalHorizonQuestion& question);
 

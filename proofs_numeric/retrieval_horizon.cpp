@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "proofs_numeric/exponential.hpp"
@@ -77,6 +78,7 @@ class Lengths {
         frequencies_(&frequencies),
         question_(&question),
         waves_(frequencies),
+        letters_(static_cast<std::int64_t>(question.alphabet)),
         scale_(question.common.scale.convert_to<double>()) {
     for (const Rational& a : amplitudes) shares_.push_back(a.convert_to<double>());
   }
@@ -84,9 +86,8 @@ class Lengths {
   [[nodiscard]] Worst worst(std::int64_t n) const {
     if (n == 1) return {};
     if (question_->code == RetrievalCode::orthogonal) return orthogonal(n);
-    const Landscape seen =
-        landscape(shares_, waves_, *frequencies_, static_cast<std::int64_t>(question_->alphabet),
-                  n - 1, question_->code, question_->common.stop);
+    const Landscape seen = landscape(shares_, waves_, *frequencies_, letters_, n - 1,
+                                     question_->code, question_->common.stop);
     const double top = *std::max_element(seen.rival.begin(), seen.rival.end());
     std::vector<double> terms;
     RunningSum sum;
@@ -185,9 +186,9 @@ class Lengths {
           }
           const Enclosure x = enclosure(re);
           const Enclosure y = enclosure(im);
-          const std::int64_t near = strongest_letter({x.middle().template convert_to<double>(),
-                                                      y.middle().template convert_to<double>()},
-                                                     alphabet)
+          const std::int64_t near = letters_
+                                        .strongest({x.middle().template convert_to<double>(),
+                                                    y.middle().template convert_to<double>()})
                                         .letter;
           I rival(-2);
           for (std::int64_t k = near - 1; k <= near + 1; ++k) {
@@ -218,6 +219,7 @@ class Lengths {
   const std::vector<Formula>* frequencies_;
   const RetrievalHorizonQuestion* question_;
   Waves waves_;
+  Letters letters_;
   double scale_;
   std::vector<double> shares_;
 };
@@ -240,23 +242,20 @@ Enclosure retrieval_mass(const std::vector<Rational>& amplitudes,
   return as_mass(Lengths(amplitudes, frequencies, question).worst(length));
 }
 
-Survival retrieval_survival(const std::vector<Rational>& amplitudes,
-                            const std::vector<Formula>& frequencies,
-                            const RetrievalHorizonQuestion& question) {
-  check(amplitudes, frequencies, question);
-  const Lengths lengths(amplitudes, frequencies, question);
+namespace {
+
+// The last length that is kept, from the length `from` on, which is.
+Survival survival_from(const Lengths& lengths, const RetrievalHorizonQuestion& question,
+                       std::int64_t from) {
   const std::int64_t reach = question.common.reach;
-  // The last length start + k * step that is kept; start is. Those form an initial stretch.
+  // Of start, start + step, ... an initial stretch is kept.
   const auto last = [&](std::int64_t start, std::int64_t step) {
     std::int64_t kept = start;
     std::int64_t lost = 0;
-    for (std::int64_t jump = step; lost == 0; jump *= 2) {
+    for (std::int64_t jump = std::max<std::int64_t>(1, from / 64) * step; lost == 0; jump *= 2) {
       const std::int64_t next = std::min(kept + jump, reach - (reach - start) % step);
       if (next <= kept) return kept;
-      if (lengths.kept(next))
-        kept = next;
-      else
-        lost = next;
+      (lengths.kept(next) ? kept : lost) = next;
     }
     while (lost - kept > step) {
       const std::int64_t middle = kept + (lost - kept) / step / 2 * step;
@@ -265,17 +264,113 @@ Survival retrieval_survival(const std::vector<Rational>& amplitudes,
     return kept;
   };
   Survival result;
-  // One amplitude and phase for all lengths: an input of length n is part of one of length n + 1.
-  // Centred, the lags of n about their middle are among those of n + 2.
+  // One amplitude and phase for all lengths: an input of length n becomes one of length n + 1 by an
+  // older token. Centred, the lags of n about their middle are among those of n + 2.
   if (question.code == RetrievalCode::plain) {
-    result.guaranteed = last(1, 1);
+    result.guaranteed = last(from, 1);
   } else {
-    result.guaranteed = last(1, 2);
-    if (reach >= 2 && lengths.kept(2)) result.guaranteed = std::max(result.guaranteed, last(2, 2));
+    result.guaranteed = last(from, 2);
+    if (from + 1 <= reach && lengths.kept(from + 1))
+      result.guaranteed = std::max(result.guaranteed, last(from + 1, 2));
   }
   result.capped = result.guaranteed == reach;
   result.mass = as_mass(lengths.worst(result.guaranteed));
   return result;
+}
+
+// Proposes amplitudes that lose least mass at one length, in floating point. log S for a match at t
+// is convex in the amplitudes and lies above its tangents; the matrix game on the tangents seen so
+// far proposes the next head.
+std::vector<Rational> least_lost(const Waves& waves, const std::vector<Formula>& frequencies,
+                                 const RetrievalHorizonQuestion& question, std::int64_t n,
+                                 const std::vector<std::vector<double>>& starts) {
+  const std::size_t planes = frequencies.size();
+  const auto scale = question.common.scale.convert_to<double>();
+  const Letters letters(static_cast<std::int64_t>(question.alphabet));
+  const std::vector<FixedTurns> turned = phases(frequencies, n - 1, question.code);
+  Game game(planes);
+  for (std::size_t f = 0; f < planes; ++f) game.add_column(f, 1, 0);
+  game.set_shift(8 * scale + 2 * std::log(static_cast<double>(n)) + 2);
+  double best = std::numeric_limits<double>::infinity();
+  std::vector<double> best_head = starts.front();
+
+  const auto look = [&](const std::vector<double>& head) {
+    const Landscape seen =
+        landscape(head, waves, frequencies, letters, n - 1, question.code, question.common.stop);
+    const std::size_t count = seen.match.size();
+    const double top = *std::max_element(seen.rival.begin(), seen.rival.end());
+    std::vector<double> along(count);
+    std::vector<double> across(count);
+    std::vector<double> terms(count);
+    RunningSum sum;
+    for (std::size_t u = 0; u < count; ++u) {
+      terms[u] = exp_minus(scale * (top - seen.rival[u]));
+      const Amplitude letter = letters.turn(seen.letter[u]);
+      along[u] = terms[u] * letter.real();
+      across[u] = terms[u] * letter.imag();
+      sum.add(terms[u]);
+    }
+    // The worst matches, each with its tangent.
+    constexpr std::size_t most = 6;
+    std::vector<std::pair<double, std::size_t>> worst;
+    for (std::size_t t = 0; t < count; ++t) {
+      const double lost =
+          scale * (top - seen.match[t]) + std::log(std::max(1e-300, sum.value() - terms[t]));
+      if (worst.size() == most && lost <= worst.back().first) continue;
+      worst.emplace_back(lost, t);
+      std::sort(worst.begin(), worst.end(), std::greater<>());
+      if (worst.size() > most) worst.pop_back();
+    }
+    if (worst.front().first < best) {
+      best = worst.front().first;
+      best_head = head;
+    }
+    std::vector<Amplitude> first(planes);
+    std::vector<Amplitude> second(planes);
+    for (std::int64_t at = 0; at < n; at += Waves::panel) {
+      const auto size = static_cast<std::size_t>(std::min(Waves::panel, n - at));
+      waves.gather(at, {along.data() + at, size}, first);
+      waves.gather(at, {across.data() + at, size}, second);
+    }
+    for (const auto& [lost, t] : worst) {
+      const double all = sum.value() - terms[t];
+      if (!(all > 1e-290)) continue;
+      std::vector<double> slope;
+      double at_head = 0;
+      for (std::size_t f = 0; f < planes; ++f) {
+        const FixedTurns angle = waves.steps()[f] * static_cast<FixedTurns>(t) - turned[f];
+        const Amplitude here(cosine(angle), sine(angle));
+        const Amplitude back(cosine(turned[f]), -sine(turned[f]));
+        const double rivals = (back * (first[f] + Amplitude(0, 1) * second[f])).real() -
+                              terms[t] * (here * letters.turn(seen.letter[t])).real();
+        slope.push_back(scale * (rivals / all - here.real()));
+        at_head += head[f] * slope.back();
+      }
+      std::vector<double> pays;
+      for (const double g : slope) pays.push_back(at_head - lost - g);
+      game.add_row(pays, std::vector<double>(planes));
+    }
+  };
+
+  for (const auto& head : starts) look(head);
+  const int rounds = n <= 20000 ? 150 : 40;
+  const double enough = 0.05 / static_cast<double>(n);
+  for (int round = 0; round < rounds && game.solve(); ++round) {
+    if (-game.value() > best - enough) break;
+    std::vector<double> head;
+    for (const auto& [re, im] : game.amplitudes()) head.push_back(re);
+    look(head);
+  }
+  return as_rationals(best_head, 15);
+}
+
+}  // namespace
+
+Survival retrieval_survival(const std::vector<Rational>& amplitudes,
+                            const std::vector<Formula>& frequencies,
+                            const RetrievalHorizonQuestion& question) {
+  check(amplitudes, frequencies, question);
+  return survival_from(Lengths(amplitudes, frequencies, question), question, 1);
 }
 
 RetrievalHorizon retrieval_horizon_of_table(const std::vector<Formula>& frequencies,
@@ -286,27 +381,29 @@ RetrievalHorizon retrieval_horizon_of_table(const std::vector<Formula>& frequenc
     result.survival = retrieval_survival({}, frequencies, question);
     return result;
   }
-  const std::int64_t reach = question.common.reach;
-  std::int64_t n = std::min<std::int64_t>(reach, 64);
-  for (int round = 0; round < 12 && n >= 2; ++round) {
-    OptimalOptions options;
-    options.relative_width = Rational(1, 10000);
-    options.rounds = 200;
-    options.stop = question.common.stop;
-    const RetrievalHead head =
-        best_retrieval(frequencies, question.alphabet, n - 1, question.code, options);
-    Survival survival = retrieval_survival(head.amplitudes, frequencies, question);
-    const bool better = survival.guaranteed > result.survival.guaranteed;
-    if (better) {
-      result.survival = std::move(survival);
-      result.amplitudes = head.amplitudes;
-    }
-    if (!better || result.survival.capped) break;
-    n = std::min(reach, result.survival.guaranteed + 1);
-  }
-  if (result.amplitudes.empty()) {  // reach 1
-    result.amplitudes = equal_amplitudes(frequencies.size());
-    result.survival = retrieval_survival(result.amplitudes, frequencies, question);
+  const std::size_t planes = frequencies.size();
+  const Waves waves(frequencies);
+  const auto slow = std::min_element(
+      waves.steps().begin(), waves.steps().end(),
+      [](FixedTurns x, FixedTurns y) { return turn_distance(x) < turn_distance(y); });
+  result.amplitudes.assign(planes, Rational(0));
+  result.amplitudes[static_cast<std::size_t>(slow - waves.steps().begin())] = 1;
+  result.survival = retrieval_survival(result.amplitudes, frequencies, question);
+  const auto as_doubles = [](const std::vector<Rational>& amplitudes) {
+    std::vector<double> head;
+    for (const Rational& a : amplitudes) head.push_back(a.convert_to<double>());
+    return head;
+  };
+  const std::vector<double> uniform = as_doubles(equal_amplitudes(planes));
+  // A head made for n survives to g >= n, or n is too long for every head found; next is g + 1.
+  for (int round = 0; round < 40 && !result.survival.capped; ++round) {
+    const std::int64_t n = result.survival.guaranteed + 1;
+    std::vector<Rational> head =
+        least_lost(waves, frequencies, question, n, {as_doubles(result.amplitudes), uniform});
+    const Lengths lengths(head, frequencies, question);
+    if (!lengths.kept(n)) break;
+    result.survival = survival_from(lengths, question, n);
+    result.amplitudes = std::move(head);
   }
   return result;
 }
