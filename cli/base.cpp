@@ -151,6 +151,7 @@ void print(const BaseQuestion& question, const BaseSet& set, bool pieces) {
 int run(const Arguments& args) {
   const tbb::global_control limit = thread_limit(args.common);
   const BaseQuestion question = parse(args);
+  check_certificate(args.certificate);
   BaseOptions options;
   const bool draws = draws_progress();
   if (draws)

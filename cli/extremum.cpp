@@ -163,6 +163,7 @@ int run(const Arguments& args) {
   }
   const std::string extrema = !args.extrema.empty() ? args.extrema : has_table ? "min" : "both";
 
+  check_certificate(args.certificate);
   std::signal(SIGINT, [](int) { interrupted = true; });
   ExtremumOptions options;
   options.records = args.records;

@@ -247,6 +247,7 @@ int run(const Arguments& args) {
                       most_complex, planes.size()));
   }
 
+  check_certificate(args.certificate);
   std::signal(SIGINT, [](int) { interrupted = true; });
   OptimalOptions options;
   options.stop = &interrupted;

@@ -38,15 +38,25 @@ Integer parse_integer(std::string_view flag, const std::string& text) {
   return Integer(numerator(*value));
 }
 
-void write_file(const std::string& path, const std::string& content) {
-  // Through a link, to where it leads; never over a device, a pipe or a folder.
+namespace {
+
+// Whether there is a file; never a device, a pipe or a folder.
+bool exists_as_file(const std::string& path) {
   std::error_code problem;
   const auto kind = std::filesystem::status(path, problem).type();
   if (kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::regular)
     throw Error(ErrorCode::file, path + ": not a regular file");
-  const auto target = kind == std::filesystem::file_type::regular
-                          ? std::filesystem::canonical(path, problem)
-                          : std::filesystem::path(path);
+  return kind == std::filesystem::file_type::regular;
+}
+
+}  // namespace
+
+void write_file(const std::string& path, const std::string& content) {
+  // Through a link, to where it leads.
+  std::error_code problem;
+  const bool exists = exists_as_file(path);
+  const auto target =
+      exists ? std::filesystem::canonical(path, problem) : std::filesystem::path(path);
   const std::string whole = problem ? path : target.string();
   const std::string beside = whole + ".part" + std::to_string(getpid());
   std::FILE* file = std::fopen(beside.c_str(), "wb");
@@ -71,6 +81,13 @@ void add_certificate(CLI::App& app, std::string& file) {
   app.add_option("--certificate", file,
                  "Also write what proves the answer, for ropewalk-check (docs/certificates.md)")
       ->type_name("FILE");
+}
+
+void check_certificate(const std::string& file) {
+  if (file.empty() || exists_as_file(file)) return;
+  const auto folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty() && access(folder.c_str(), W_OK) != 0)
+    throw Error(ErrorCode::file, file + ": cannot be written: " + std::strerror(errno));
 }
 
 void write_certificate(const std::string& file, proofs_numeric::Verdict verdict,

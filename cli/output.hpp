@@ -41,6 +41,9 @@ void write_file(const std::string& path, const std::string& content);
 
 /// --certificate FILE, of commands whose answers ropewalk-check can check.
 void add_certificate(CLI::App& app, std::string& file);
+/// Throws Error(file) where the certificate could not be written: ask before long work. Nothing for
+/// an empty name.
+void check_certificate(const std::string& file);
 /// Writes the certificate (docs/certificates.md); nothing for an empty name. `words` say what the
 /// facts are about. Throws as write_file.
 void write_certificate(const std::string& file, proofs_numeric::Verdict verdict,
