@@ -43,7 +43,8 @@ def main(path):
             entry = ways.get((name, exponent))
             if entry is None:
                 continue
-            ratio = entry["cpu_time"] / ways["engine", exponent]["cpu_time"]
+            engine = ways.get(("engine", exponent))
+            ratio = entry["cpu_time"] / engine["cpu_time"] if engine else float("nan")
             print(
                 f"{f'1e{exponent}':>5}  {title:<31} {shown(entry['cpu_time']):>10} {ratio:>8.3g}"
                 f"  {entry['looks']:>14.2g}  {entry['label']}"

@@ -6,6 +6,7 @@
 #include "tests/cli/run.hpp"
 
 using namespace ropewalk;
+using tests::instrumented;
 using tests::run;
 using tests::Run;
 

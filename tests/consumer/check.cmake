@@ -30,10 +30,9 @@ if(NOT printed MATCHES "(^| )${VERSION}$")
   message(FATAL_ERROR "the installed command says version '${printed}', not ${VERSION}")
 endif()
 
-# The licence promise: no GPL library on the link line. GMP, MPFR, MPFI and fplll (with the QD that
-# it may use) are LGPL or BSD-like, TBB is Apache-2.0,
-# toml++ is MIT; Clp and CoinUtils are under the EPL, what they call (LAPACK, BLAS, bzip2, zlib) under
-# BSD-like licences; the rest is the compiler's and the system's own runtime.
+# The licence promise: no GPL library on the link line. GMP, MPFR, MPFI and fplll are LGPL, the QD that
+# fplll may use is BSD-like, TBB is Apache-2.0, toml++ is MIT; Clp and CoinUtils are under the EPL, what
+# they call (LAPACK, BLAS, bzip2, zlib) under BSD-like licences; the rest is the compiler's and the system's own runtime.
 set(allowed "gmp|mpfr|mpfi|fplll|qd|tbb|tomlplusplus|Clp|CoinUtils|lapack|blas|bz2|z")
 string(APPEND allowed "|stdc[+][+]|gcc_s|gfortran|quadmath|m|c|asan|ubsan|pthread|dl|rt")
 file(
