@@ -45,13 +45,13 @@ Judgement some_key_is_largest_at_every_distance() {
   std::optional<Enclosure> value;
   for (const unsigned base : {10000U, 500000U}) {
     const auto frequencies = theory::default_schedule({base, 128}).frequencies;
-    for (std::size_t f = 0; f < frequencies.size(); ++f) {
+    for (const Formula& theta : frequencies) {
       // The aligned key loses |u_f|^2 (1 - cos s theta_f) on plane f: on any plane of the query
       // that is not 0 this is positive, whatever the other planes do.
-      const OnePlaneGap gap = one_plane_gap(frequencies[f], reach);
-      holds = holds && frequencies[f].irrational_turns() && gap.lag_proven && gap.value.lo > 0;
+      const OnePlaneGap gap = one_plane_gap(theta, reach);
+      holds = holds && theta.irrational_turns() && gap.lag_proven && gap.value.lo > 0;
       if (!value || gap.value.lo < value->lo) value = gap.value;
-      facts.push_back(plane_fact(frequencies[f], reach, gap));
+      facts.push_back(plane_fact(theta, reach, gap));
     }
   }
   return {holds ? Verdict::proved : Verdict::undecided,
@@ -357,14 +357,14 @@ Judgement one_plane_attends_not_at_every_length() {
           w = Witness{
               {"theta", angle}, {"target_lag", *t}, {"other_lag", *u}, {"length", 2 * lags + 1}};
       }
-    facts.push_back(relation("theta/(2*pi) <= 1/2 and (K - 1)*theta/(2*pi) >= 1/2",
+    facts.push_back(relation("theta <= pi and (K - 1)*theta >= pi",
                              {{{"theta", theta.text()}, {"K", std::to_string(lags)}}, {}}));
   }
   // The slowest plane of a long-context table.
   const Formula slowest = theory::default_schedule({500000, 128}).frequencies.back();
   const Integer length = 2 * (steps_to_half_turn(slowest) + 1) + 1;
   facts.push_back(
-      relation("theta/(2*pi) <= 1/2 and (K - 1)*theta/(2*pi) >= 1/2 and (K - 2)*theta/(2*pi) < 1/2",
+      relation("theta <= pi and (K - 1)*theta >= pi and (K - 2)*theta < pi",
                {{{"theta", slowest.text()}, {"K", Integer((length - 1) / 2).str()}}, {}}));
   w["slowest_plane_of_base_500000_fails_by"] = length.str();
   return {holds ? Verdict::proved : Verdict::undecided,

@@ -288,8 +288,8 @@ Judgement fp16_angles_overflow() {
   // What would follow if the exponent went on; half way to it the even significand is this one's.
   const Rational beyond = largest + (largest - numbers[numbers.size() - 2]);
   const Rational threshold = (largest + beyond) / 2;
-  bool holds =
-      largest == 65504 && beyond == 65536 && threshold == 65520 && numbers.size() == 31 * 1024;
+  bool holds = largest == 65504 && beyond == 65536 && threshold == 65520 &&
+               numbers.size() == std::size_t{31} * 1024;
   // Round to nearest, ties to even: lags, which are the angles of the plane of frequency 1, as
   // whole numbers.
   std::optional<unsigned> first;
