@@ -94,53 +94,51 @@ json parse(const std::string& content) {
   }
 }
 
-// The names that `where` and `tables` bind.
-void bind(Context& context, const json& fact) {
-  for (const std::string key : {"where", "tables"}) {
-    if (!fact.contains(key)) continue;
-    const json& names = fact.at(key);
-    if (!names.is_object()) throw Malformed(key + ": no object");
-    for (const auto& [name, value] : names.items()) {
+// A context with the names that `where` and `tables` bind.
+struct Named : Context {
+  explicit Named(const json& fact) {
+    for (const std::string key : {"where", "tables"}) {
+      if (!fact.contains(key)) continue;
       const bool table = key == "tables";
-      const auto& expressions = table ? texts(names, name) : std::vector{text(names, name)};
-      within(key + "." + name, [&, &n = name] { context.define(n, expressions, table); });
+      for (const auto& [name, value] : get<json::object_t>(fact, key))
+        within(key + "." + name, [&, &n = name, &v = value] {
+          define(n, table ? v.get<Texts>() : Texts{v.get<std::string>()}, table);
+        });
     }
   }
-}
+};
 
 void check_relation(const json& fact) {
-  keys(fact, {"kind", "statement", "holds"}, {"where", "tables"});
-  Context context;
-  bind(context, fact);
+  check_keys(fact, {"kind", "statement", "holds"}, {"where", "tables"});
+  Named context(fact);
   within("statement", [&] {
-    const Truth truth = context.decide(context.parse(text(fact, "statement"), true));
+    const Truth truth = context.decide(context.parse(get(fact, "statement"), true));
     if (truth == Truth::unknown) throw Rejected("not decided at 2048 bits");
-    if ((truth == Truth::yes) != flag(fact, "holds"))
+    if ((truth == Truth::yes) != get<bool>(fact, "holds"))
       throw Rejected(truth == Truth::yes ? "holds" : "does not hold");
   });
 }
 
 void check_enclosure(const json& fact) {
-  keys(fact, {"kind", "of", "lo", "hi"}, {"where", "tables"});
-  Context context;
-  bind(context, fact);
-  Node& of = within("of", [&]() -> Node& { return context.parse(text(fact, "of")); });
-  for (const auto& [key, wrong, word] :
-       {std::tuple("lo", -1, " is below lo"), std::tuple("hi", 1, " is above hi")}) {
-    const Value bound = number(fact, key);
-    if (settle([&](long precision) {
-          return compare(context.value(of, precision), bound, precision);
-        }) == wrong)
-      throw Rejected("the value " + context.value(of, 2048).text() + word);
-  }
+  check_keys(fact, {"kind", "of", "lo", "hi"}, {"where", "tables"});
+  Named context(fact);
+  within("of", [&] {
+    Node& of = context.parse(get(fact, "of"));
+    const Value lo = number(fact, "lo"), hi = number(fact, "hi");
+    const int below = settle([&] { return compare(context.value(of), lo); });
+    const int above = settle([&] { return compare(context.value(of), hi); });
+    if (below < 0 || above > 0)
+      throw Rejected("the value " + context.value(of).text() + " is " +
+                     (below < 0 ? "below lo" : "above hi"));
+  });
 }
 
 // In [0, 1], the intervals |x - j/s| <= 1/(s(reach + 1)) with s <= reach cover. Any increasing
 // chain of fractions from 0 to 1 with denominators <= reach whose intervals meet proves it; here it
 // is the Farey sequence.
 void check_circle_cover(const json& fact) {
-  keys(fact, {"kind", "reach"});
-  const mpz_class reach = integer(fact, "reach");
+  check_keys(fact, {"kind", "reach"});
+  const mpz_class reach = integer(fact.at("reach"));
   if (reach < 1) throw Rejected("reach: not positive");
   if (reach > 20000) throw Rejected("reach: not decided: beyond 20000");
   const long n = reach.get_si();
@@ -157,19 +155,19 @@ void check_circle_cover(const json& fact) {
 }
 
 Outcome check_certificate(const json& whole) {
-  keys(whole, {"format", "version", "verdict", "facts", "sha256"}, {"words"});
-  if (text(whole, "format") != "ropewalk-certificate")
+  check_keys(whole, {"format", "version", "verdict", "facts", "sha256"}, {"words"});
+  if (get(whole, "format") != "ropewalk-certificate")
     throw Malformed("format: not 'ropewalk-certificate'");
-  if (text(whole, "version") != "1") throw Malformed("version: not '1', the only one known here");
-  if (whole.contains("words") && !whole["words"].is_object()) throw Malformed("words: no object");
-  const json& facts = list(whole, "facts");
-  const std::string& verdict = text(whole, "verdict");
+  if (get(whole, "version") != "1") throw Malformed("version: not '1', the only one known here");
+  if (whole.contains("words")) get<json::object_t>(whole, "words");
+  const auto facts = get<json::array_t>(whole, "facts");
+  const std::string verdict = get(whole, "verdict");
   if (verdict != "proved" && verdict != "refuted" && verdict != "undecided")
     throw Malformed("verdict: neither proved, refuted nor undecided");
   json body = whole;
   body.erase("sha256");
   const std::string hash = sha256(body.dump());
-  if (hash != text(whole, "sha256")) throw Rejected("sha256: the contents hash to " + hash);
+  if (hash != get(whole, "sha256")) throw Rejected("sha256: the contents hash to " + hash);
 
   static const std::map<std::string, void (*)(const json&)> kinds = {
       {"relation", check_relation},           {"enclosure", check_enclosure},
@@ -178,11 +176,11 @@ Outcome check_certificate(const json& whole) {
   bool refutes = false;
   for (size_t i = 0; i < facts.size(); ++i) {
     const std::string name = "facts[" + std::to_string(i) + "]";
-    const std::string kind = within(name, [&] { return text(facts[i], "kind"); });
+    const std::string kind = within(name, [&] { return get(facts[i], "kind"); });
     within(name + " (" + kind.substr(0, 30) + ")", [&] {
       if (kinds.count(kind) == 0) throw Malformed("unknown kind");
       kinds.at(kind)(facts[i]);
-      refutes = refutes || (kind == "relation" && !flag(facts[i], "holds"));
+      refutes = refutes || (kind == "relation" && !get<bool>(facts[i], "holds"));
     });
   }
   if (verdict != "undecided" && facts.empty())
@@ -193,50 +191,22 @@ Outcome check_certificate(const json& whole) {
   return {0, verdict, facts.size(), ""};
 }
 
-const json& value(const json& object, const std::string& key, bool (json::*is)() const noexcept,
-                  const char* what) {
-  if (!object.is_object() || !object.contains(key)) throw Malformed(key + ": missing");
-  if (!(object.at(key).*is)()) throw Malformed(key + ": " + what);
-  return object.at(key);
-}
-
 }  // namespace
 
-void keys(const json& object, const Keys& required, const Keys& optional) {
-  if (!object.is_object()) throw Malformed("no object where one should be");
+void check_keys(const json& object, const Texts& required, const Texts& optional) {
   for (const std::string& key : required)
-    if (!object.contains(key)) throw Malformed(key + ": missing");
-  const auto in = [](const Keys& list, const std::string& key) {
-    return std::find(list.begin(), list.end(), key) != list.end();
-  };
+    if (!object.is_object() || !object.contains(key)) throw Malformed(key + ": missing");
   for (const auto& [key, unused] : object.items())
-    if (!in(required, key) && !in(optional, key))
+    if (std::count(required.begin(), required.end(), key) +
+            std::count(optional.begin(), optional.end(), key) ==
+        0)
       throw Malformed(key.substr(0, 60) + ": unknown key");
 }
-const std::string& text(const json& object, const std::string& key) {
-  return value(object, key, &json::is_string, "no string").get_ref<const std::string&>();
-}
-const json& list(const json& object, const std::string& key) {
-  return value(object, key, &json::is_array, "no list");
-}
-bool flag(const json& object, const std::string& key) {
-  return value(object, key, &json::is_boolean, "neither true nor false").get<bool>();
-}
-std::vector<std::string> texts(const json& object, const std::string& key) {
-  std::vector<std::string> out;
-  for (const json& item : list(object, key)) {
-    if (!item.is_string()) throw Malformed(key + ": a list of something else than strings");
-    out.push_back(item.get<std::string>());
-  }
-  return out;
-}
 mpq_class number(const json& object, const std::string& key) {
-  return within(key, [&] { return parse_number(text(object, key), true); });
+  return within(key, [&] { return parse_number(get(object, key), true); });
 }
-mpz_class integer(const json& object, const std::string& key) {
-  return within(key, [&] { return integer(text(object, key)); });
-}
-mpz_class integer(const std::string& digits) {
+mpz_class integer(const json& text) {
+  const auto digits = text.get<std::string>();
   if (digits.find_first_not_of("-0123456789") != std::string::npos)
     throw Malformed("'" + digits.substr(0, 60) + "' is no integer");
   return parse_number(digits, false).get_num();

@@ -12,7 +12,7 @@ namespace checker {
 
 namespace {
 
-using Input = std::vector<std::string>;
+using Input = Texts;
 
 class Task {
  public:
@@ -40,8 +40,8 @@ class Task {
   std::set<char> large_, small_;  // letters in use, over all rows
 };
 
-Task::Task(const json& o) : name_(text(o, "name")) {
-  keys(o, {"name", "length", "letters", "others"});
+Task::Task(const json& o) : name_(get(o, "name")) {
+  check_keys(o, {"name", "length", "letters", "others"});
   static const std::map<std::string, std::string> forms = {
       {"index", "[a-z]|[1-9][0-9]{0,3}"},
       {"retrieval-proper", "[A-Z]([A-Z]|[1-9][0-9]{0,3})"},
@@ -53,9 +53,9 @@ Task::Task(const json& o) : name_(text(o, "name")) {
   form_ = forms.at(name_);
   bindings_ = name_ == "symbol" || name_ == "mixed";
   pairs_ = name_ == "retrieval-proper" || name_ == "retrieval-clean";
-  length_ = integer(o, "length");
-  letters_ = integer(o, "letters");
-  others_ = integer(o, "others");
+  length_ = integer(o.at("length"));
+  letters_ = integer(o.at("letters"));
+  others_ = integer(o.at("others"));
 }
 
 void Task::check_token(const std::string& token) {
@@ -130,22 +130,22 @@ size_t Task::right_key(const Input& input) {
 }  // namespace
 
 void check_contradiction(const json& fact) {
-  keys(fact, {"kind", "head", "task", "rows"});
-  const std::string& head = text(fact, "head");
+  check_keys(fact, {"kind", "head", "task", "rows"});
+  const std::string head = get(fact, "head");
   const bool attention = head == "symbolic attention", decoder = head == "symbolic decoder",
              positional = head == "positional";
   if (!attention && !decoder && !positional) throw Malformed("head: no known kind of head");
   Task task(fact.at("task"));
-  const json& rows = list(fact, "rows");
+  const auto rows = get<json::array_t>(fact, "rows");
   if (rows.empty()) throw Rejected("rows: none");
 
   std::map<std::string, mpq_class> sum;  // coefficients by unknown
   Input shared;                          // the query and, for a decoder, the bag
   for (size_t i = 0; i < rows.size(); ++i) {
     within("rows[" + std::to_string(i) + "]", [&] {
-      keys(rows[i], {"input", "rival", "times"});
-      const Input input = texts(rows[i], "input");
-      const std::string& rival = text(rows[i], "rival");
+      check_keys(rows[i], {"input", "rival", "times"});
+      const Input input = get<Texts>(rows[i], "input");
+      const std::string rival = get(rows[i], "rival");
       const mpq_class times = number(rows[i], "times");
       if (times <= 0) throw Rejected("times is not positive");
       const std::string key = input[task.right_key(input)],

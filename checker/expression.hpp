@@ -15,7 +15,6 @@ namespace checker {
 
 enum class Truth { no, yes, unknown };
 struct Node;
-struct Binders;
 
 /// The names of a fact and all that is parsed under them.
 class Context {
@@ -29,7 +28,7 @@ class Context {
   void define(const std::string& name, const std::vector<std::string>& texts, bool table);
   Node& parse(const std::string& text, bool statement = false);
   /// Open where there is no enclosure at this precision.
-  const Value& value(Node& sum, long precision);
+  const Value& value(Node& sum);
   Truth decide(const Node& statement);
 
  private:
@@ -39,8 +38,7 @@ class Context {
     std::uint64_t version = 0;  // another one each time
   };
   void count();
-  bool loop(const Binders& binders, size_t depth, const std::function<bool()>& visit);
-  const Value& evaluate(Node& node);
+  bool loop(const Node& node, size_t depth, const std::function<bool()>& visit);
   void compute(Node& node);
 
   std::map<std::string, Node*> names_;
@@ -49,7 +47,7 @@ class Context {
   std::vector<Bound>
       bound_;  // the binders in force; never resized, so that references into it last
   std::uint64_t versions_ = 1;
-  long precision_ = 0, steps_ = 0;
+  long steps_ = 0;
 };
 
 }  // namespace checker

@@ -10,6 +10,7 @@
 namespace checker {
 
 using nlohmann::json;
+using Texts = std::vector<std::string>;
 
 struct Outcome {
   int code = 0;         // 0 accepted, 1 rejected, 2 no certificate, 4 cannot be read
@@ -20,22 +21,13 @@ struct Outcome {
 /// Never throws, whatever the file holds.
 Outcome check_file(const std::string& path);
 
-// All of these throw Malformed, naming the key.
-using Keys = std::initializer_list<std::string>;
-void keys(const json& object, const Keys& required, const Keys& optional = {});
-const std::string& text(const json& object, const std::string& key);
-const json& list(const json& object, const std::string& key);
-std::vector<std::string> texts(const json& object, const std::string& key);
-bool flag(const json& object, const std::string& key);
-mpq_class number(const json& object, const std::string& key);
-mpz_class integer(const json& object, const std::string& key);
-mpz_class integer(const std::string& text);
-
 /// Runs a step; what it throws is said to be of that step.
 template <class Step>
 decltype(auto) within(const std::string& name, const Step& step) {
   try {
     return step();
+  } catch (const json::exception& e) {
+    throw Malformed(name + ": " + e.what());
   } catch (const Malformed& e) {
     throw Malformed(name + ": " + e.what());
   } catch (const Rejected& e) {
@@ -44,6 +36,15 @@ decltype(auto) within(const std::string& name, const Step& step) {
     throw Rejected(name + ": not decided: " + e.what());
   }
 }
+
+// All of these throw Malformed, naming the key.
+void check_keys(const json& object, const Texts& required, const Texts& optional = {});
+template <class T = std::string>
+T get(const json& object, const std::string& key) {
+  return within(key, [&] { return object.at(key).get<T>(); });
+}
+mpq_class number(const json& object, const std::string& key);
+mpz_class integer(const json& text);
 
 // Rejected where the fact does not check, Malformed where it is none.
 void check_extremum(const json& fact);

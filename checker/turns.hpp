@@ -10,24 +10,21 @@
 
 namespace checker {
 
-/// x modulo 1 in units of 2^-bits: the true value is in [result, result + 2). Open if the ball is
-/// too wide.
-mpz_class wrap_turns(const Value& radians, const mpq_class& plus_turns, long bits, long precision);
+/// An angle in radians as turns modulo 1, in units of 2^-bits: the true value is in [result, result
+/// + 2). Open if the ball is too wide.
+mpz_class wrap_turns(const Value& angle, const mpq_class& plus_turns, long bits);
 
 class Planes {
  public:
-  /// Sums are compared with `need`, the sum of all weights being 1.
+  /// Sums are compared with `need`, all weights adding up to 1.
   explicit Planes(const Ball& need);
-  /// weight: a share, rounded down to 2^-32. speed: in turns, rounded up by the caller to 2^-64.
-  void add(const mpz_class& turns, const mpz_class& phase, std::uint64_t speed,
+  /// turns and phase in 2^-128 turns; speed in 2^-64 turns, rounded up.
+  void add(const mpz_class& turns, const mpz_class& phase, const mpz_class& speed,
            const mpq_class& weight);
   void sort(bool slow_first);
-
-  /// Whether the sum surely exceeds `need` where the angles are turns * t + phase, each off by up
-  /// to speed * radius. |t| < 2^62.
+  /// Whether the sum surely exceeds `need` at the angles turns * t + phase, each off by up to speed
+  /// * radius. |t| < 2^62.
   bool exceed(std::int64_t t, std::uint64_t radius) const;
-  /// The sum of all speeds.
-  unsigned __int128 speeds() const;
 
  private:
   struct Plane {
@@ -35,8 +32,8 @@ class Planes {
     std::uint64_t speed, weight;
   };
   std::vector<Plane> planes_;
-  std::uint64_t need_ = 0;
-  bool always_ = false;
+  bool always_;
+  std::uint64_t need_;
 };
 
 }  // namespace checker
