@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "facts.hpp"
-#include "turns.hpp"
 
 namespace checker {
 

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "facts.hpp"
-#include "turns.hpp"
 
 namespace checker {
 

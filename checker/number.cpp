@@ -1,13 +1,13 @@
 #include "number.hpp"
 
 #include <algorithm>
+#include <regex>
 
 namespace checker {
 
 namespace {
 
 constexpr long exact_bits = 1 << 16;  // longer exact values become balls
-constexpr long decimals = 10000;
 
 mpq_class ratio(const mpz_class& n, const mpz_class& d) {
   mpq_class out(n, d);
@@ -29,7 +29,7 @@ void absolute(Value& v) {
   if (!v.exact)
     arb_abs(v.ball, v.ball);
   else if (compare(v, 0) < 0)
-    v = Value(-v.p, -v.q);
+    v *= -1;
 }
 
 void floor_value(Value& v) {
@@ -89,10 +89,8 @@ Value cos(Value x) {
 }
 
 Ball::Ball(const mpq_class& r) : Ball() {
-  Ball below;
   arf_set_mpz(arb_midref(x_), r.get_num_mpz_t());
-  arf_set_mpz(arb_midref(below), r.get_den_mpz_t());
-  arb_div(x_, x_, below, precision);
+  if (r.get_den() != 1) *this = *this / Ball(mpq_class(r.get_den()));
 }
 
 Ball pi() {
@@ -133,35 +131,17 @@ mpq_class parse_number(const std::string& text, bool fraction) {
     const mpq_class below = parse_number(text.substr(slash + 1), false);
     if (below > 0) return parse_number(text.substr(0, slash), false) / below;
   }
-  size_t at = 0;
-  const auto eat = [&](const std::string& set) {
-    const bool yes = at < text.size() && set.find(text[at]) != std::string::npos;
-    at += yes ? 1 : 0;
-    return yes;
-  };
-  const auto fail = [&](const char* why) {
-    throw Malformed("'" + text.substr(0, 60) + "' " + why);
-  };
-  const auto digits = [&] {
-    const size_t from = at;
-    while (eat("0123456789")) continue;
-    if (at == from) fail("is no number");
-    if (at - from > decimals) fail("has more than 10000 digits");
-    return text.substr(from, at - from);
-  };
-  const bool minus = eat("-");
-  std::string mantissa = digits();
-  const std::string places = eat(".") ? digits() : "";
-  const bool power = eat("eE"), down = power && eat("-");
-  if (power && !down) eat("+");
-  const mpz_class ten(power ? digits() : "0", 10), numerator(mantissa + places, 10);
-  if (at < text.size()) fail("is no number");
-  if (ten > decimals) fail("has a power of ten beyond 10000");
-  const long exponent = (down ? -ten.get_si() : ten.get_si()) - static_cast<long>(places.size());
-  mpz_class scale;
+  // The limit also bounds the depth to which std::regex recurses.
+  std::smatch m;
+  static const std::regex form("(-?)([0-9]+)([.]([0-9]+))?([eE]([+-]?[0-9]{1,5}))?");
+  if (text.size() > 2000 || !std::regex_match(text, m, form))
+    throw Malformed("'" + text.substr(0, 60) + "' is no number of at most 2000 characters");
+  const long exponent = (m[6].matched ? std::stol(m[6]) : 0) - m[4].length();
+  if (std::abs(exponent) > 10000)
+    throw Malformed("the power of ten of '" + text.substr(0, 60) + "' is beyond 10000");
+  mpz_class n(m[1].str() + m[2].str() + m[4].str(), 10), scale;
   mpz_ui_pow_ui(scale.get_mpz_t(), 10, static_cast<unsigned long>(std::abs(exponent)));
-  const mpq_class out = exponent < 0 ? ratio(numerator, scale) : mpq_class(numerator * scale);
-  return minus ? mpq_class(-out) : out;
+  return exponent < 0 ? ratio(n, scale) : mpq_class(n * scale);
 }
 
 Ball Value::enclosure() const {
@@ -184,36 +164,31 @@ Value& Value::become(Ball b) {
   return *this;
 }
 
-Value& Value::shorten() { return bits(p) + bits(q) > exact_bits ? become(enclosure()) : *this; }
+Value& Value::set(const mpq_class& p_part, const mpq_class& q_part) {
+  p = p_part;
+  q = q_part;
+  return bits(p) + bits(q) > exact_bits ? become(enclosure()) : *this;
+}
 
 Value& Value::operator+=(const Value& x) {
-  if (!exact || !x.exact) return become(enclosure() + x.enclosure());
-  p += x.p;
-  q += x.q;
-  return shorten();
+  return exact && x.exact ? set(p + x.p, q + x.q) : become(enclosure() + x.enclosure());
 }
 
 Value& Value::operator-=(const Value& x) {
-  if (!exact || !x.exact) return become(enclosure() - x.enclosure());
-  p -= x.p;
-  q -= x.q;
-  return shorten();
+  return exact && x.exact ? set(p - x.p, q - x.q) : become(enclosure() - x.enclosure());
 }
 
 Value& Value::operator*=(const Value& x) {
-  if (!exact || !x.exact || (q != 0 && x.q != 0)) return become(enclosure() * x.enclosure());
-  q = p * x.q + q * x.p;
-  p *= x.p;
-  return shorten();
+  if (rational() && x.rational()) return set(p * x.p, 0);
+  if (exact && x.exact && (q == 0 || x.q == 0)) return set(p * x.p, p * x.q + q * x.p);
+  return become(enclosure() * x.enclosure());
 }
 
 Value& Value::operator/=(const Value& x) {
   if (x.rational() && x.p == 0) throw Rejected("division by zero");
-  const bool multiples = exact && x.exact && p == 0 && x.p == 0;  // of pi
-  if (!multiples && !(exact && x.rational())) return become(enclosure() / x.enclosure());
-  p = multiples ? mpq_class(q / x.q) : mpq_class(p / x.p);
-  q = multiples ? mpq_class(0) : mpq_class(q / x.p);
-  return shorten();
+  if (exact && x.rational()) return set(p / x.p, q / x.p);
+  if (exact && x.exact && p == 0 && x.p == 0) return set(q / x.q, 0);
+  return become(enclosure() / x.enclosure());
 }
 
 void Value::power(const Value& x) {

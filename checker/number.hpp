@@ -113,8 +113,8 @@ struct Value {
   Value& operator/=(const Value& x);
   void power(const Value& x);
   void least(const Value& x, bool greatest);
+  Value& set(const mpq_class& p_part, const mpq_class& q_part);
   Value& become(Ball b);
-  Value& shorten();
 };
 inline Value operator+(Value a, const Value& b) { return a += b; }
 inline Value operator-(Value a, const Value& b) { return a -= b; }

@@ -1,6 +1,6 @@
-#include "turns.hpp"
-
 #include <algorithm>
+
+#include "facts.hpp"
 
 namespace checker {
 
@@ -39,14 +39,13 @@ mpz_class wrap_turns(const Value& angle, const mpq_class& plus_turns, long bits)
 
 Planes::Planes(const Ball& need) {
   const mpz_class n = end_of(need, true, ARF_RND_CEIL, weight_bits + cosine_bits);
-  always_ = n < 0;
-  need_ = mpz_sizeinbase(n.get_mpz_t(), 2) > 63 ? ~std::uint64_t{0} : n.get_ui();
+  need_ = mpz_sizeinbase(n.get_mpz_t(), 2) > 63 ? (n < 0 ? -1 : INT64_MAX) : n.get_si();
 }
 
 void Planes::add(const mpz_class& turns, const mpz_class& phase, const mpz_class& speed,
                  const mpq_class& weight) {
   const mpz_class share = floor(weight * (1L << weight_bits)), half = mpz_class(1) << 63;
-  planes_.push_back({wide(turns), wide(phase), std::min(speed, half).get_ui(), share.get_ui()});
+  planes_.push_back({wide(turns), wide(phase), std::min(speed, half).get_ui(), share.get_si()});
 }
 
 void Planes::sort(bool slow_first) {
@@ -60,17 +59,16 @@ void Planes::sort(bool slow_first) {
 // cells are at most 2^31: no overflow.
 bool Planes::exceed(std::int64_t t, std::uint64_t radius) const {
   static const std::vector<std::uint32_t> cells = make_cells();
-  if (always_) return true;
-  std::uint64_t sum = 0;
+  std::int64_t sum = 0;
   for (const Plane& p : planes_) {
     const auto angle = static_cast<std::uint64_t>((p.turns * static_cast<Wide>(t) + p.phase) >> 64);
     const std::uint64_t distance = std::min(angle, 0 - angle);
     const Wide swing = static_cast<Wide>(p.speed) * radius + 2;
     if (distance <= swing) continue;
     sum += p.weight * cells[(distance - static_cast<std::uint64_t>(swing)) >> cell_bits];
-    if (sum > need_) return true;
+    if (sum > need_) break;
   }
-  return false;
+  return sum > need_;
 }
 
 }  // namespace checker
