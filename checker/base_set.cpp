@@ -14,7 +14,7 @@ namespace checker {
 namespace {
 
 constexpr long ends_bits = 192,
-               sum_bits = 128;                // precisions: of the ends of intervals in q, of B_k
+               sum_bits = 128;                // precision of the ends of intervals in q and of B_k
 constexpr long lag_limit = 1L << 24;          // longest length
 constexpr long work_limit = 100'000'000'000;  // cosines in integers
 constexpr long bisection_limit = 100'000;     // evaluations for one lag on one piece
@@ -38,35 +38,29 @@ class Bases {
   /// Rejected unless sign * B_k > 0 on the interval.
   void one_sign(long k, int sign, const Interval& interval) const {
     long left = bisection_limit;
-    bisect(k, sign, interval, curvature(k, interval.high), left);
+    bisect(k, sign, interval, evaluate(k, interval.high).curvature, left);
   }
   /// Rejected unless B_k >= 0 on the interval for all these k.
   void admissible(const std::vector<long>& lags, const Interval& interval, int depth = 0);
 
  private:
-  // B_k, and its slope -k sum of i q^(i-1) sin(k q^i).
-  std::pair<Ball, Ball> evaluate(long k, const Ball& q) const {
+  struct Point {
+    Ball value, slope, curvature;
+  };
+  // B_k, its slope -k sum of i q^(i-1) sin(k q^i), and a bound of its second derivative that grows
+  // with q: the sum of (k i q^(i-1))^2 + k i (i-1) q^(i-2).
+  Point evaluate(long k, const Ball& q) const {
     const AtPrecision at(sum_bits);
-    Ball value, slope, power(1), before, s, c;  // power: q^i
+    Point out;
+    Ball power(1), before, second, s, c;  // q^i, q^(i-1), q^(i-2)
     for (long i = 0; i < planes_; ++i) {
       arb_mul_si(c, power, k, precision);
       arb_sin_cos(s, c, c, precision);
-      value = value + c;
-      arb_mul_si(s, s, -k * i, precision);
-      slope = slope + s * before;
-      before = power;
-      power = power * q;
-    }
-    return {value, slope};
-  }
-  // |B_k''| <= sum of (k i q^(i-1))^2 + k i (i-1) q^(i-2), which grows with q.
-  Ball curvature(long k, const Ball& q) const {
-    const AtPrecision at(sum_bits);
-    Ball out, power(1), before;  // power: q^(i-1)
-    for (long i = 1; i < planes_; ++i) {
-      const Ball slope = Ball(k * i) * power;
-      out = out + slope * slope + Ball(k * i * (i - 1)) * before;
-      before = power;
+      out.value = out.value + c;
+      arb_mul_si(c, before, k * i, precision);
+      out.slope = out.slope - s * c;
+      out.curvature = out.curvature + c * c + second * Ball(k * i * (i - 1));
+      second = std::exchange(before, power);
       power = power * q;
     }
     return out;
@@ -95,15 +89,15 @@ void Bases::bisect(long k, int sign, const Interval& interval, const Ball& curva
   };
   if (--left < 0) throw Rejected(name + " is not decided");
   const Ball middle = interval.middle(), radius = middle - interval.low;
-  const auto [value, slope] = evaluate(k, middle);
+  const Point m = evaluate(k, middle);
   Ball size, steepness;
-  arb_abs(size, value);
-  arb_abs(steepness, slope);
+  arb_abs(size, m.value);
+  arb_abs(steepness, m.slope);
   const Ball bend = curvature * radius;  // how far the slope can move
-  if (good(value) && arb_gt(size, (steepness + bend) * radius)) return;
+  if (good(m.value) && arb_gt(size, (steepness + bend) * radius)) return;
   if (arb_gt(steepness, bend)) {  // monotone: one end decides
-    const bool at_low = (arb_is_positive(slope) != 0) == (sign > 0);
-    if (!good(evaluate(k, at_low ? interval.low : interval.high).first))
+    const bool at_low = (arb_is_positive(m.slope) != 0) == (sign > 0);
+    if (!good(evaluate(k, at_low ? interval.low : interval.high).value))
       throw Rejected(name + " is not decided");
     return;
   }
@@ -158,9 +152,9 @@ void check_base_set(const json& fact) {
     Context context;
     return context.value(context.parse(expression));
   };
-  const std::string lo_text = infimum.is_null() ? "" : get(infimum, "lo");
-  Value cut, lo;
-  if (!infimum.is_null()) lo = within("infimum.lo", [&] { return evaluate(lo_text); });
+  const std::string lo_text = infimum.is_null() ? "1" : get(infimum, "lo");
+  const Value lo = within("infimum.lo", [&] { return evaluate(lo_text); });
+  Value cut;
   bool all_rejected = true, found = false;
   Ball q;
   for (size_t i = 0; i < cuts.size(); ++i) {
@@ -187,7 +181,7 @@ void check_base_set(const json& fact) {
         all_rejected = all_rejected && words[0] == "rejected";
       });
     }
-    found = found || (all_rejected && !infimum.is_null() &&
+    found = found || (all_rejected &&
                       (cuts[i] == lo_text || (cut.exact && lo.exact && compare(cut, lo) == 0)));
   }
   if (infimum.is_null()) return;

@@ -60,13 +60,11 @@ std::string sha256(std::string message) {
 
 std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string content, chunk(1 << 16, '\0');
-  if (!in) throw std::ios_base::failure("cannot be read");
-  while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in.gcount() > 0) {
-    content.append(chunk, 0, static_cast<size_t>(in.gcount()));
-    if (content.size() > size_limit) throw Malformed("larger than 64 MiB");
-  }
-  if (in.bad()) throw std::ios_base::failure("cannot be read");
+  std::string content(size_limit + 1, '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<size_t>(in.gcount()));
+  if (content.size() > size_limit) throw Malformed("larger than 64 MiB");
+  if (in.bad() || !in.is_open()) throw std::ios_base::failure("cannot be read");
   return content;
 }
 
@@ -191,9 +189,8 @@ void check_keys(const json& object, const Texts& required, const Texts& optional
   for (const std::string& key : required)
     if (!object.is_object() || !object.contains(key)) throw Malformed(key + ": missing");
   for (const auto& [key, unused] : object.items())
-    if (std::count(required.begin(), required.end(), key) +
-            std::count(optional.begin(), optional.end(), key) ==
-        0)
+    if (!std::count(required.begin(), required.end(), key) &&
+        !std::count(optional.begin(), optional.end(), key))
       throw Malformed(key.substr(0, 60) + ": unknown key");
 }
 mpq_class number(const json& object, const std::string& key) {
@@ -207,13 +204,12 @@ mpz_class integer(const json& text) {
 }
 
 std::pair<int, std::string> check_file(const std::string& path) {
-  // Reasons quote the file: one line of plain characters, so that no file can print what looks like
-  // a verdict.
+  // Reasons quote the file: one line of plain characters, lest a file print what looks like a
+  // verdict.
   const auto stop = [](int code, std::string why) {
-    if (why.size() > 400) why = why.substr(0, 400) + "...";
-    for (char& c : why)
-      if (c < ' ' || c > '~') c = '?';
-    return std::pair(code, why);
+    std::replace_if(
+        why.begin(), why.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    return std::pair(code, why.substr(0, 400));
   };
   try {
     return {0, check_certificate(parse(read(path)))};

@@ -65,15 +65,6 @@ struct Node {
   long bits = 0;                        // the precision of `value`
 };
 
-struct Loop {
-  struct Binder {
-    size_t place;  // among the binders in force
-    Node *variable, *first, *last;
-  };
-  std::vector<Binder> binders;
-  Node* condition = nullptr;
-};
-
 class Parser {
  public:
   Parser(Context& context, const std::string& text) : c_(context), tokens_(tokenize(text)) {}
@@ -139,6 +130,7 @@ class Parser {
   Node* statement() {
     std::vector<Node*> parts{clause()};
     while (eat("and")) parts.push_back(clause());
+    if (parts.size() == 1) return parts[0];
     Node* node = make(parts);
     node->holds = [=] {
       return std::all_of(parts.begin(), parts.end(),
@@ -163,40 +155,67 @@ class Parser {
 
   // "(" binders ":" body ")"; a statement where there is no step.
   Node* bound(Node* (Parser::*body_of)(), Step step) {
+    using Visit = std::function<bool()>;
+    struct Binder {
+      size_t place;
+      Node *variable, *first, *last;
+    };
     expect("(");
     const auto outer = scope_;
-    Loop loop;
     std::vector<Node*> parts;
+    std::vector<Binder> binders;
     do {
       const std::string name = new_name();
       expect("in");
-      parts.push_back(sum());
+      Node* first = sum();
       expect("..");
-      parts.push_back(sum());
+      Node* last = sum();
       const size_t place = scope_.size();
       if (place == binder_limit) fail("too many names bound at once");
-      loop.binders.push_back({place, scope_[name] = make({}), parts.end()[-2], parts.back()});
+      binders.push_back({place, scope_[name] = make({}), first, last});
       scope_[name]->depends = std::uint64_t{1} << place;
+      parts.insert(parts.end(), {first, last});
     } while (eat(","));
-    if (eat("if")) parts.push_back(loop.condition = statement());
+    Node* condition = eat("if") ? statement() : nullptr;
+    if (condition != nullptr) parts.push_back(condition);
     expect(":");
     Node* body = (this->*body_of)();
     parts.push_back(body);
     expect(")");
+    scope_ = outer;
+
+    // Calls visit for each combination that meets the condition until it returns false.
+    std::function<bool(const Visit&)> loop = [=](const Visit& visit) {
+      return (condition != nullptr && !condition->holds()) || visit();
+    };
+    for (auto b = binders.rbegin(); b != binders.rend(); ++b)
+      loop = [&c = c_, b = *b, inner = loop](const Visit& visit) {
+        const Value first = c.value(*b.first), last = c.value(*b.last);
+        if (!first.integer() || !last.integer()) throw Rejected("an end of a binder is no integer");
+        if (last.p - first.p > step_limit)
+          throw Rejected("not decided: a loop of more than 2e9 steps");
+        bool go_on = true;
+        for (mpq_class i = first.p; go_on && i <= last.p; ++i) {
+          b.variable->value.p = i;
+          c.versions_[b.place] = ++c.version_;
+          c.count();
+          go_on = inner(visit);
+        }
+        return go_on;
+      };
     Node* node = make(parts);
-    if (step == nullptr) node->holds = [=, &c = c_] { return c.loop(loop, 0, body->holds); };
+    node->depends &= (std::uint64_t{1} << scope_.size()) - 1;
+    if (step == nullptr) node->holds = [=] { return loop(body->holds); };
     if (step != nullptr)
       node->compute = [=, &c = c_](Value& v) {
         bool first = true;
         v = 0;
-        c.loop(loop, 0, [&] {
+        loop([&] {
           std::exchange(first, false) ? void(v = c.value(*body)) : step(v, c.value(*body), false);
           return true;
         });
         if (first && step != add) throw Rejected("min or max of nothing");
       };
-    scope_ = outer;
-    node->depends &= (std::uint64_t{1} << scope_.size()) - 1;
     return node;
   }
 
@@ -230,7 +249,12 @@ class Parser {
       expect("[");
       Node* index = sum();
       expect("]");
-      node = make({index}, [=, &c = c_](Value& v) { v = c.entry(table->second, c.value(*index)); });
+      node = make({index}, [=, &c = c_](Value& v) {
+        v = c.value(*index);
+        if (!v.integer() || v.p < 0 || v.p >= table->second.size())
+          throw Rejected("the index " + v.text() + " is not in its table");
+        v = c.value(*table->second[v.p.get_num().get_ui()]);
+      });
     } else if (token == "sum" || ((token == "min" || token == "max") && peek(2) == "in")) {
       node = bound(&Parser::sum, token == "sum" ? add : token == "min" ? least : greatest);
     } else if (token == "min" || token == "max") {
@@ -281,29 +305,6 @@ bool Context::holds(const std::string& statement) {
 void Context::count() {
   steps_ += precision <= 128 ? 1 : precision / 64;
   if (steps_ > step_limit) throw Rejected("not decided: more than 2e9 steps");
-}
-
-// Calls visit for each combination that meets the condition until it returns false.
-bool Context::loop(const Loop& loop_of, size_t depth, const std::function<bool()>& visit) {
-  count();
-  if (depth == loop_of.binders.size())
-    return (loop_of.condition != nullptr && !loop_of.condition->holds()) || visit();
-  const Loop::Binder& b = loop_of.binders[depth];
-  const Value first = value(*b.first), last = value(*b.last);
-  if (!first.integer() || !last.integer()) throw Rejected("an end of a binder is no integer");
-  if (last.p - first.p > step_limit) throw Rejected("not decided: a loop of more than 2e9 steps");
-  for (mpq_class i = first.p; i <= last.p; ++i) {
-    b.variable->value.p = i;
-    versions_[b.place] = ++version_;
-    if (!loop(loop_of, depth + 1, visit)) return false;
-  }
-  return true;
-}
-
-const Value& Context::entry(const std::vector<Node*>& table, const Value& index) {
-  if (!index.integer() || index.p < 0 || index.p >= table.size())
-    throw Rejected("the index " + index.text() + " is not in its table");
-  return value(*table[index.p.get_num().get_ui()]);
 }
 
 const Value& Context::value(Node& node) {

@@ -27,10 +27,37 @@ struct Term {
 };
 
 struct Sum {
-  Sum(const json& sum, bool maximum);
-  Value at(const mpz_class& t);
+  // The amplitudes of a maximum change sign, so that only minima are left.
+  Sum(const json& sum, bool maximum) {
+    check_keys(sum, {"offset", "terms"});
+    offset = number(sum, "offset") * (maximum ? -1 : 1);
+    for (const json& o : get<json::array_t>(sum, "terms")) {
+      check_keys(o, {"amplitude", "frequency", "phase"});
+      const mpq_class a = number(o, "amplitude") * (maximum ? -1 : 1);
+      const Term term{a, &context.parse(get(o, "frequency")), &context.parse(get(o, "phase"))};
+      const Value w = context.value(*term.frequency);
+      const mpz_class parts = mpq_class(w.q / 2).get_den();  // of a turn
+      const bool rational = w.exact && w.p == 0, stands = a == 0 || (rational && parts == 1);
+      (stands ? still : moving).push_back(term);
+      if (stands) continue;
+      weights += abs(a);
+      period = rational && size(period) < 4096 ? lcm(period, parts) : mpz_class(0);
+    }
+  }
+  Value at(const mpz_class& t) {
+    Value total = offset;
+    for (const auto* terms : {&moving, &still})
+      for (const Term& x : *terms)
+        total +=
+            x.amplitude * cos(context.value(*x.frequency) * mpq_class(t) + context.value(*x.phase));
+    return total;
+  }
   /// What the sum of weight (1 - cos) may be where S <= bound, the moving weights adding up to 1.
-  Ball room(const mpq_class& bound);
+  Ball room(const mpq_class& bound) {
+    Value left = mpq_class(bound - offset + weights);
+    for (const Term& term : still) left -= term.amplitude * cos(context.value(*term.phase));
+    return (left / weights).enclosure();
+  }
   mpz_class turns(const Term& term, long bits) {
     return wrap_turns(context.value(*term.frequency), 0, bits);
   }
@@ -43,39 +70,6 @@ struct Sum {
   std::vector<Term> moving, still;
   mpz_class period = 1;  // of the moving terms, where all turn by rational parts of a turn; else 0
 };
-
-// The amplitudes of a maximum change sign, so that only minima are left.
-Sum::Sum(const json& sum, bool maximum) {
-  check_keys(sum, {"offset", "terms"});
-  offset = number(sum, "offset") * (maximum ? -1 : 1);
-  for (const json& o : get<json::array_t>(sum, "terms")) {
-    check_keys(o, {"amplitude", "frequency", "phase"});
-    const mpq_class amplitude = number(o, "amplitude") * (maximum ? -1 : 1);
-    Term term{amplitude, &context.parse(get(o, "frequency")), &context.parse(get(o, "phase"))};
-    const Value w = context.value(*term.frequency);
-    const mpz_class parts = mpq_class(w.q / 2).get_den();  // of a turn
-    const bool rational = w.exact && w.p == 0, stands = amplitude == 0 || (rational && parts == 1);
-    (stands ? still : moving).push_back(term);
-    if (stands) continue;
-    weights += abs(amplitude);
-    period = rational && size(period) < 4096 ? lcm(period, parts) : mpz_class(0);
-  }
-}
-
-Value Sum::at(const mpz_class& t) {
-  Value total = offset;
-  for (const auto* terms : {&moving, &still})
-    for (const Term& term : *terms)
-      total += term.amplitude *
-               cos(context.value(*term.frequency) * mpq_class(t) + context.value(*term.phase));
-  return total;
-}
-
-Ball Sum::room(const mpq_class& bound) {
-  Value left = mpq_class(bound - offset + weights);
-  for (const Term& term : still) left -= term.amplitude * cos(context.value(*term.phase));
-  return (left / weights).enclosure();
-}
 
 // Many planes: halves the range until blocks pass, then goes lag by lag.
 class Blocks {
@@ -107,12 +101,6 @@ class Blocks {
   long blocks_ = 0;
 };
 
-mpz_class ceil_div(const mpz_class& a, const mpz_class& b) {
-  mpz_class out;
-  mpz_cdiv_q(out.get_mpz_t(), a.get_mpz_t(), b.get_mpz_t());
-  return out;
-}
-
 // The least x >= 0 with low <= a x mod m <= high, or -1; 0 < low <= high < m, 0 <= a < m.
 // Either a multiple of a lies in [low, high], or a x - m y does for some y >= 1; modulo a that asks
 // for m y mod a in
@@ -131,7 +119,7 @@ mpz_class first_return(mpz_class a, mpz_class m, mpz_class low, mpz_class high) 
       high = m - high;
     }
     if (a == 0) return -1;
-    x = ceil_div(low, a);
+    x = (low + a - 1) / a;
     if (a * x <= high) break;
     steps.push_back({a, m, low});
     low = mod(-high, a);
@@ -141,7 +129,7 @@ mpz_class first_return(mpz_class a, mpz_class m, mpz_class low, mpz_class high) 
   }
   // The x of one question is the y of the one before.
   for (; !steps.empty(); steps.pop_back())
-    x = ceil_div(steps.back().low + steps.back().m * x, steps.back().a);
+    x = (steps.back().low + steps.back().m * x + steps.back().a - 1) / steps.back().a;
   return x;
 }
 
@@ -158,16 +146,14 @@ void near_returns(Sum& sum, const mpq_class& bound, const mpz_class& first, cons
   arb_get_ubound_arf(arb_midref(half_room), half_room, precision);
   mag_zero(arb_radref(half_room));
   const Ball window = Ball(arb_asin, Ball(arb_sqrt, half_room)) / pi();
-  // Frequency and phase are each off by less than 2 units of 2^-bits, the angle at t by less than 2
-  // |t| + 2.
+  // Frequency and phase are each off by less than 2 units of 2^-bits, the angle at t by 2 |t| + 2.
   const mpz_class width =
       (arb_is_finite(window) ? end_of(window, true, ARF_RND_CEIL, bits) : whole) +
       2 * std::max(mpz_class(abs(first)), mpz_class(abs(last))) + 2;
   const mpz_class turns = sum.turns(sum.moving[0], bits), phase = sum.phase(sum.moving[0], bits);
   for (mpz_class t = first; t <= last; ++t) {
-    const mpz_class start =
-        mod(turns * t + phase + width, whole);  // in the window iff at most 2 width
-    if (start > 2 * width) {
+    const mpz_class start = mod(turns * t + phase + width, whole);
+    if (start > 2 * width) {  // out of the window
       const mpz_class steps = first_return(turns, whole, whole - start, whole - start + 2 * width);
       if (steps < 0) return;
       t += steps;
@@ -192,8 +178,7 @@ struct Check {
     if (order(t, lo) < 0 || order(t, hi) > 0) throw Rejected(shown(t) + ", not in its [lo, hi]");
   }
 
-  /// Every lag of first..last that is not in `skip` has a value above the bound, or on it where
-  /// `ties`.
+  /// Every lag of first..last outside `skip` has a value above the bound, or on it where `ties`.
   void above(const mpz_class& first, const mpz_class& last, const mpq_class& bound, bool ties,
              const Lags& skip) {
     // One period stands for the range, a lag for all that leave its remainder.
@@ -207,7 +192,7 @@ struct Check {
       const auto some = skipped.find(t - first);
       if (some != skipped.end() && some->second == (last - t) / period + 1) return;
       if (++candidates > candidate_limit)
-        throw Rejected("not decided: more than 1000000 lags near the bound");
+        throw Rejected("not decided: too many lags near the bound");
       if (order(t, bound) >= (ties ? 0 : 1)) return;
       mpz_class named = t;
       while (skip.count(named) != 0) named += period;
@@ -216,8 +201,7 @@ struct Check {
     };
     if (sum.moving.empty()) return candidate(first);
     if (sum.moving.size() == 1) return near_returns(sum, bound, first, end, candidate);
-    if (size(first) > 61 || size(last) > 61)
-      throw Rejected("not decided: several planes and lags beyond 2^61");
+    if (size(first) > 61 || size(last) > 61) throw Rejected("not decided: lags beyond 2^61");
     const AtPrecision at(512);
     Blocks(sum, bound).walk(first.get_si(), end.get_si(), candidate);
   }
@@ -242,9 +226,8 @@ void check_extremum(const json& fact) {
     Lags out;
     for (const json& text : get<json::array_t>(fact, key)) {
       const mpz_class t = integer(text);
-      if (t < first || t > last) throw Rejected(key + ": " + t.get_str() + " is outside the range");
-      if (!out.empty() && *out.rbegin() >= t)
-        throw Rejected(key + ": not increasing at " + t.get_str());
+      if (t < first || t > last || (!out.empty() && *out.rbegin() >= t))
+        throw Rejected(key + ": not increasing or out of the range at " + t.get_str());
       out.insert(t);
     }
     return out;

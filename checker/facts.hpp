@@ -21,7 +21,6 @@ using Texts = std::vector<std::string>;
 std::pair<int, std::string> check_file(const std::string& path);
 
 struct Node;
-struct Loop;
 
 /// The names of a fact and the expressions under them. Values are exact where they can be;
 /// elsewhere the precision is raised until a comparison is certain. A node keeps its last value
@@ -45,8 +44,6 @@ class Context {
  private:
   friend class Parser;
   void count();
-  bool loop(const Loop& loop_of, size_t depth, const std::function<bool()>& visit);
-  const Value& entry(const std::vector<Node*>& table, const Value& index);
 
   std::map<std::string, Node*> names_;
   std::map<std::string, std::vector<Node*>> tables_;

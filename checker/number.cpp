@@ -144,11 +144,6 @@ mpq_class parse_number(const std::string& text, bool fraction) {
   return exponent < 0 ? ratio(n, scale) : mpq_class(n * scale);
 }
 
-Ball Value::enclosure() const {
-  if (!exact) return ball;
-  return q == 0 ? Ball(p) : Ball(p) + Ball(q) * pi();
-}
-
 std::string Value::text() const {
   const AtPrecision at(128);
   char* text = arb_get_str(enclosure(), 20, 0);
@@ -168,14 +163,6 @@ Value& Value::set(const mpq_class& p_part, const mpq_class& q_part) {
   p = p_part;
   q = q_part;
   return bits(p) + bits(q) > exact_bits ? become(enclosure()) : *this;
-}
-
-Value& Value::operator+=(const Value& x) {
-  return exact && x.exact ? set(p + x.p, q + x.q) : become(enclosure() + x.enclosure());
-}
-
-Value& Value::operator-=(const Value& x) {
-  return exact && x.exact ? set(p - x.p, q - x.q) : become(enclosure() - x.enclosure());
 }
 
 Value& Value::operator*=(const Value& x) {

@@ -37,8 +37,6 @@ struct Open : std::runtime_error {
 inline long precision = 128;
 struct AtPrecision {
   explicit AtPrecision(long bits) : outer(std::exchange(precision, bits)) {}
-  AtPrecision(const AtPrecision&) = delete;
-  AtPrecision& operator=(const AtPrecision&) = delete;
   ~AtPrecision() { precision = outer; }
   long outer;
 };
@@ -103,12 +101,16 @@ struct Value {
   explicit Value(const Ball& b) : exact(false), ball(b) {}
   bool rational() const { return exact && q == 0; }
   bool integer() const { return rational() && p.get_den() == 1; }
-  Ball enclosure() const;
+  Ball enclosure() const { return !exact ? ball : q == 0 ? Ball(p) : Ball(p) + Ball(q) * pi(); }
   std::string text() const;
 
   // Open where the result has no finite enclosure at this precision.
-  Value& operator+=(const Value& x);
-  Value& operator-=(const Value& x);
+  Value& operator+=(const Value& x) {
+    return exact && x.exact ? set(p + x.p, q + x.q) : become(enclosure() + x.enclosure());
+  }
+  Value& operator-=(const Value& x) {
+    return exact && x.exact ? set(p - x.p, q - x.q) : become(enclosure() - x.enclosure());
+  }
   Value& operator*=(const Value& x);
   Value& operator/=(const Value& x);
   void power(const Value& x);
