@@ -9,7 +9,6 @@
 #include <set>
 
 #include "facts.hpp"
-#include "turns.hpp"
 
 namespace checker {
 
@@ -20,8 +19,6 @@ constexpr long block_limit = 500'000'000;
 using Lags = std::set<mpz_class>;
 using Candidate = std::function<void(const mpz_class&)>;
 
-const mpq_class half(1, 2);
-
 long size(const mpz_class& n) { return static_cast<long>(mpz_sizeinbase(n.get_mpz_t(), 2)); }
 
 struct Term {
@@ -30,12 +27,43 @@ struct Term {
 };
 
 struct Sum {
-  Sum(const json& sum, bool maximum);
-  Value at(const mpz_class& t, long precision);
+  // The amplitudes of a maximum change sign, so that only minima are left.
+  Sum(const json& sum, bool maximum) {
+    check_keys(sum, {"offset", "terms"});
+    offset = number(sum, "offset") * (maximum ? -1 : 1);
+    for (const json& o : get<json::array_t>(sum, "terms")) {
+      check_keys(o, {"amplitude", "frequency", "phase"});
+      const mpq_class a = number(o, "amplitude") * (maximum ? -1 : 1);
+      const Term term{a, &context.parse(get(o, "frequency")), &context.parse(get(o, "phase"))};
+      const Value w = context.value(*term.frequency);
+      const mpz_class parts = mpq_class(w.q / 2).get_den();  // of a turn
+      const bool rational = w.exact && w.p == 0, stands = a == 0 || (rational && parts == 1);
+      (stands ? still : moving).push_back(term);
+      if (stands) continue;
+      weights += abs(a);
+      period = rational && size(period) < 4096 ? lcm(period, parts) : mpz_class(0);
+    }
+  }
+  Value at(const mpz_class& t) {
+    Value total = offset;
+    for (const auto* terms : {&moving, &still})
+      for (const Term& x : *terms)
+        total +=
+            x.amplitude * cos(context.value(*x.frequency) * mpq_class(t) + context.value(*x.phase));
+    return total;
+  }
   /// What the sum of weight (1 - cos) may be where S <= bound, the moving weights adding up to 1.
-  Ball room(const mpq_class& bound, long precision);
-  mpz_class turns(const Term& term, long bits, long precision);
-  mpz_class phase(const Term& term, long bits, long precision);
+  Ball room(const mpq_class& bound) {
+    Value left = mpq_class(bound - offset + weights);
+    for (const Term& term : still) left -= term.amplitude * cos(context.value(*term.phase));
+    return (left / weights).enclosure();
+  }
+  mpz_class turns(const Term& term, long bits) {
+    return wrap_turns(context.value(*term.frequency), 0, bits);
+  }
+  mpz_class phase(const Term& term, long bits) {
+    return wrap_turns(context.value(*term.phase), mpq_class(term.amplitude > 0 ? 1 : 0, 2), bits);
+  }
 
   Context context;
   mpq_class offset, weights;
@@ -43,104 +71,35 @@ struct Sum {
   mpz_class period = 1;  // of the moving terms, where all turn by rational parts of a turn; else 0
 };
 
-// The amplitudes of a maximum change sign, so that only minima are left.
-Sum::Sum(const json& sum, bool maximum) {
-  keys(sum, {"offset", "terms"});
-  offset = number(sum, "offset") * (maximum ? -1 : 1);
-  for (const json& o : list(sum, "terms")) {
-    keys(o, {"amplitude", "frequency", "phase"});
-    const mpq_class amplitude = number(o, "amplitude") * (maximum ? -1 : 1);
-    Term term{amplitude, &context.parse(text(o, "frequency")), &context.parse(text(o, "phase"))};
-    const Value w = context.value(*term.frequency, 128);
-    const bool rational = w.exact && w.p == 0;
-    if (amplitude == 0 || (rational && mpq_class(w.q / 2).get_den() == 1)) {
-      still.push_back(term);
-      continue;
-    }
-    moving.push_back(term);
-    weights += abs(amplitude);
-    period =
-        rational && size(period) < 4096 ? lcm(period, mpq_class(w.q / 2).get_den()) : mpz_class(0);
-  }
-}
-
-Value Sum::at(const mpz_class& t, long precision) {
-  Value total = offset;
-  for (const auto* terms : {&moving, &still}) {
-    for (const Term& term : *terms) {
-      Value x = context.value(*term.frequency, precision);
-      x.multiply(mpq_class(t), precision);
-      x.add(context.value(*term.phase, precision), precision);
-      functions.at("cos")(x, precision);
-      x.multiply(term.amplitude, precision);
-      total.add(x, precision);
-    }
-  }
-  return total;
-}
-
-Ball Sum::room(const mpq_class& bound, long precision) {
-  Value left = mpq_class(bound - offset + weights);
-  for (const Term& term : still) {
-    Value x = context.value(*term.phase, precision);
-    functions.at("cos")(x, precision);
-    x.multiply(term.amplitude, precision);
-    left.add(x, precision, true);
-  }
-  left.divide(weights, precision);
-  return left.enclosure(precision);
-}
-
-mpz_class Sum::turns(const Term& term, long bits, long precision) {
-  return wrap_turns(context.value(*term.frequency, precision), 0, bits, precision);
-}
-mpz_class Sum::phase(const Term& term, long bits, long precision) {
-  return wrap_turns(context.value(*term.phase, precision), term.amplitude > 0 ? half : mpq_class(0),
-                    bits, precision);
-}
-
 // Many planes: halves the range until blocks pass, then goes lag by lag.
 class Blocks {
  public:
-  Blocks(Sum& sum, const mpq_class& bound) : slow_(sum.room(bound, 512)), heavy_(slow_) {
+  Blocks(Sum& sum, const mpq_class& bound) : slow_(sum.room(bound)), heavy_(slow_) {
     for (const Term& term : sum.moving) {
-      const mpz_class turns = sum.turns(term, 128, 512);
-      const mpz_class high = turns >> 64, other = (mpz_class(1) << 64) - high;
-      const std::uint64_t speed = std::min(high, other).get_ui() + 2;  // from whole turns
-      slow_.add(turns, sum.phase(term, 128, 512), speed, abs(term.amplitude) / sum.weights);
+      const mpz_class turns = sum.turns(term, 128), whole = mpz_class(1) << 128;
+      const mpz_class speed = (std::min(turns, mpz_class(whole - turns)) >> 64) + 2;
+      for (Planes* planes : {&slow_, &heavy_})
+        planes->add(turns, sum.phase(term, 128), speed, abs(term.amplitude) / sum.weights);
     }
-    heavy_ = slow_;
     slow_.sort(true);
     heavy_.sort(false);
   }
   void walk(std::int64_t first, std::int64_t last, const Candidate& candidate) {
     if (++blocks_ > block_limit) throw Rejected("not decided: more than 5e8 blocks");
+    const std::int64_t middle = first + (last - first) / 2;
     if (last - first < 16) {
       for (std::int64_t t = first; t <= last; ++t)
         if (!heavy_.exceed(t, 0)) candidate(mpz_class(t));
-      return;
+    } else if (!slow_.exceed(middle, static_cast<std::uint64_t>(last - middle))) {
+      walk(first, middle, candidate);
+      walk(middle + 1, last, candidate);
     }
-    const std::int64_t middle = first + (last - first) / 2;
-    if (slow_.exceed(middle, static_cast<std::uint64_t>(last - middle))) return;
-    walk(first, middle, candidate);
-    walk(middle + 1, last, candidate);
   }
 
  private:
   Planes slow_, heavy_;  // slow planes first rule out blocks, heavy ones lags
   long blocks_ = 0;
 };
-
-mpz_class mod(const mpz_class& a, const mpz_class& m) {
-  mpz_class out;
-  mpz_fdiv_r(out.get_mpz_t(), a.get_mpz_t(), m.get_mpz_t());
-  return out;
-}
-mpz_class ceil_div(const mpz_class& a, const mpz_class& b) {
-  mpz_class out;
-  mpz_cdiv_q(out.get_mpz_t(), a.get_mpz_t(), b.get_mpz_t());
-  return out;
-}
 
 // The least x >= 0 with low <= a x mod m <= high, or -1; 0 < low <= high < m, 0 <= a < m.
 // Either a multiple of a lies in [low, high], or a x - m y does for some y >= 1; modulo a that asks
@@ -160,7 +119,7 @@ mpz_class first_return(mpz_class a, mpz_class m, mpz_class low, mpz_class high) 
       high = m - high;
     }
     if (a == 0) return -1;
-    x = ceil_div(low, a);
+    x = (low + a - 1) / a;
     if (a * x <= high) break;
     steps.push_back({a, m, low});
     low = mod(-high, a);
@@ -170,43 +129,32 @@ mpz_class first_return(mpz_class a, mpz_class m, mpz_class low, mpz_class high) 
   }
   // The x of one question is the y of the one before.
   for (; !steps.empty(); steps.pop_back())
-    x = ceil_div(steps.back().low + steps.back().m * x, steps.back().a);
+    x = (steps.back().low + steps.back().m * x + steps.back().a - 1) / steps.back().a;
   return x;
 }
 
 // One plane: the lags whose angle is in a window around whole turns, one after the other.
 void near_returns(Sum& sum, const mpq_class& bound, const mpz_class& first, const mpz_class& last,
                   const Candidate& candidate) {
-  const Term& term = sum.moving.front();
   // The least distances are about 1/last, so 4 times the digits of last leave a wide margin.
-  const long digits = std::max(size(first), size(last)), bits = 64 + 4 * digits,
-             precision = 512 + 6 * digits;
-  const mpz_class modulus = mpz_class(1) << bits;
+  const long digits = std::max(size(first), size(last)), bits = 64 + 4 * digits;
+  const AtPrecision at(512 + 6 * digits);
+  const mpz_class whole = mpz_class(1) << bits;
   // 1 - cos(2 pi x) <= room iff x is within asin(sqrt(room/2))/pi of a whole turn.
-  Ball window = sum.room(bound, precision), pi;
-  if (arb_is_negative(window)) return;
-  arb_get_ubound_arf(arb_midref(window), window, precision);
-  mag_zero(arb_radref(window));
-  mpz_class width = modulus;
-  if (arf_cmp_si(arb_midref(window), 2) < 0) {
-    arb_mul_2exp_si(window, window, -1);
-    arb_sqrt(window, window, precision);
-    arb_asin(window, window, precision);
-    arb_const_pi(pi, precision);
-    arb_div(window, window, pi, precision);
-    arb_mul_2exp_si(window, window, bits);
-    width = end_of(window, true, ARF_RND_CEIL);
-  }
-  // Frequency and phase are each off by less than 2 units of 2^-bits, the angle at t by less than 2
-  // |t| + 2.
-  width += 2 * std::max(mpz_class(abs(first)), mpz_class(abs(last))) + 2;
-  const mpz_class a = sum.turns(term, bits, precision), phase = sum.phase(term, bits, precision);
+  Ball half_room = sum.room(bound) / Ball(2);
+  if (arb_is_negative(half_room)) return;
+  arb_get_ubound_arf(arb_midref(half_room), half_room, precision);
+  mag_zero(arb_radref(half_room));
+  const Ball window = Ball(arb_asin, Ball(arb_sqrt, half_room)) / pi();
+  // Frequency and phase are each off by less than 2 units of 2^-bits, the angle at t by 2 |t| + 2.
+  const mpz_class width =
+      (arb_is_finite(window) ? end_of(window, true, ARF_RND_CEIL, bits) : whole) +
+      2 * std::max(mpz_class(abs(first)), mpz_class(abs(last))) + 2;
+  const mpz_class turns = sum.turns(sum.moving[0], bits), phase = sum.phase(sum.moving[0], bits);
   for (mpz_class t = first; t <= last; ++t) {
-    const mpz_class start =
-        mod(a * t + phase + width, modulus);  // in the window iff at most 2 width
-    if (start > 2 * width) {
-      const mpz_class steps =
-          first_return(a, modulus, modulus - start, modulus - start + 2 * width);
+    const mpz_class start = mod(turns * t + phase + width, whole);
+    if (start > 2 * width) {  // out of the window
+      const mpz_class steps = first_return(turns, whole, whole - start, whole - start + 2 * width);
       if (steps < 0) return;
       t += steps;
     }
@@ -220,21 +168,17 @@ struct Check {
   long candidates = 0;
 
   int order(const mpz_class& t, const mpq_class& bound) {
-    return settle(
-        [&](long precision) { return compare(sum.at(t, precision), Value(bound), precision); },
-        4 * size(t));
+    return settle([&] { return compare(sum.at(t), bound); }, 4 * size(t));
   }
   std::string shown(const mpz_class& t) {
-    Value v = sum.at(t, 2048 + 4 * size(t));
-    v.multiply(mpq_class(maximum ? -1 : 1), 2048);
-    return "lag " + t.get_str() + " has the value " + v.text();
+    const AtPrecision at(2048 + 4 * size(t));
+    return "lag " + t.get_str() + " has the value " + (sum.at(t) * (maximum ? -1 : 1)).text();
   }
-  void within(const mpz_class& t, const mpq_class& lo, const mpq_class& hi) {
+  void check_within(const mpz_class& t, const mpq_class& lo, const mpq_class& hi) {
     if (order(t, lo) < 0 || order(t, hi) > 0) throw Rejected(shown(t) + ", not in its [lo, hi]");
   }
 
-  /// Every lag of first..last that is not in `skip` has a value above the bound, or on it where
-  /// `ties`.
+  /// Every lag of first..last outside `skip` has a value above the bound, or on it where `ties`.
   void above(const mpz_class& first, const mpz_class& last, const mpq_class& bound, bool ties,
              const Lags& skip) {
     // One period stands for the range, a lag for all that leave its remainder.
@@ -248,7 +192,7 @@ struct Check {
       const auto some = skipped.find(t - first);
       if (some != skipped.end() && some->second == (last - t) / period + 1) return;
       if (++candidates > candidate_limit)
-        throw Rejected("not decided: more than 1000000 lags near the bound");
+        throw Rejected("not decided: too many lags near the bound");
       if (order(t, bound) >= (ties ? 0 : 1)) return;
       mpz_class named = t;
       while (skip.count(named) != 0) named += period;
@@ -257,8 +201,8 @@ struct Check {
     };
     if (sum.moving.empty()) return candidate(first);
     if (sum.moving.size() == 1) return near_returns(sum, bound, first, end, candidate);
-    if (size(first) > 61 || size(last) > 61)
-      throw Rejected("not decided: several planes and lags beyond 2^61");
+    if (size(first) > 61 || size(last) > 61) throw Rejected("not decided: lags beyond 2^61");
+    const AtPrecision at(512);
     Blocks(sum, bound).walk(first.get_si(), end.get_si(), candidate);
   }
 };
@@ -266,30 +210,29 @@ struct Check {
 }  // namespace
 
 void check_extremum(const json& fact) {
-  keys(fact, {"kind", "which", "sum", "first", "last", "excluded", "value", "lags", "complete"},
-       {"records"});
-  const std::string& which = text(fact, "which");
-  const bool maximum = which == "maximum", complete = flag(fact, "complete");
+  check_keys(fact,
+             {"kind", "which", "sum", "first", "last", "excluded", "value", "lags", "complete"},
+             {"records"});
+  const std::string which = get(fact, "which");
+  const bool maximum = which == "maximum", complete = get<bool>(fact, "complete");
   if (!maximum && which != "minimum") throw Malformed("which: neither minimum nor maximum");
   Sum sum(fact.at("sum"), maximum);
-  const mpz_class first = integer(fact, "first"), last = integer(fact, "last");
+  const mpz_class first = integer(fact.at("first")), last = integer(fact.at("last"));
   const auto bounds = [&](const json& o) {
     const mpq_class lo = number(o, "lo"), hi = number(o, "hi");
     return maximum ? std::pair<mpq_class, mpq_class>(-hi, -lo) : std::pair(lo, hi);
   };
-  const auto lags_of = [&](const char* key) {
+  const auto lags_of = [&](const std::string& key) {
     Lags out;
-    for (const std::string& digits : texts(fact, key)) {
-      const mpz_class t = integer(digits);
-      if (t < first || t > last)
-        throw Rejected(std::string(key) + ": " + t.get_str() + " is outside the range");
-      if (!out.empty() && *out.rbegin() >= t)
-        throw Rejected(std::string(key) + ": not increasing at " + t.get_str());
-      out.insert(out.end(), t);
+    for (const json& text : get<json::array_t>(fact, key)) {
+      const mpz_class t = integer(text);
+      if (t < first || t > last || (!out.empty() && *out.rbegin() >= t))
+        throw Rejected(key + ": not increasing or out of the range at " + t.get_str());
+      out.insert(t);
     }
     return out;
   };
-  keys(fact.at("value"), {"lo", "hi"});
+  check_keys(fact.at("value"), {"lo", "hi"});
   const auto [lo, hi] = bounds(fact.at("value"));
   const Lags lags = lags_of("lags"), excluded = lags_of("excluded");
 
@@ -298,35 +241,31 @@ void check_extremum(const json& fact) {
   Lags listed = excluded;
   for (const mpz_class& t : lags) {
     if (!listed.insert(t).second) throw Rejected("lags: " + t.get_str() + " is excluded");
-    within("lags", [&] { check.within(t, lo, hi); });
+    within("lags", [&, &low = lo, &high = hi] { check.check_within(t, low, high); });
   }
   check.above(first, last, complete ? hi : lo, !complete, listed);
 
   if (!fact.contains("records")) return;
   mpz_class start = first;
   while (excluded.count(start) != 0) ++start;
-  const json& records = list(fact, "records");
+  const auto records = get<json::array_t>(fact, "records");
   for (size_t i = 0; i < records.size(); ++i) {
     within("records[" + std::to_string(i) + "]", [&] {
-      keys(records[i], {"lag", "lo", "hi"});
+      check_keys(records[i], {"lag", "lo", "hi"});
       const auto [low, high] = bounds(records[i]);
-      const mpz_class t = integer(records[i], "lag");
+      const mpz_class t = integer(records[i].at("lag"));
       const bool final = i + 1 == records.size();
-      const mpz_class next = final ? mpz_class(last + 1) : integer(records[i + 1], "lag");
+      const mpz_class next = final ? mpz_class(last + 1) : integer(records[i + 1].at("lag"));
       if (i == 0 && t != start) throw Rejected("not the first lag of the range");
       if (excluded.count(t) != 0 || t >= next)
         throw Rejected("excluded, not increasing or out of the range");
       if (final && lags.count(t) == 0) throw Rejected("the last, and not among the lags");
-      check.within(t, low, high);
+      check.check_within(t, low, high);
       Lags skip = excluded;
       skip.insert(t);
       check.above(t, next - 1, low, true, skip);
       if (final) return;
-      const int order = settle(
-          [&](long precision) {
-            return compare(sum.at(next, precision), sum.at(t, precision), precision);
-          },
-          4 * size(next));
+      const int order = settle([&] { return compare(sum.at(next), sum.at(t)); }, 4 * size(next));
       if (order >= 0) throw Rejected("not beaten by the next");
     });
   }

@@ -33,45 +33,31 @@ Examples:
   std::_Exit(4);
 }
 
-int bad_usage(const std::string& what) {
-  std::cerr << "ropewalk-check: " << what << "; see --help\n";
-  return 2;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   flint_set_abort(flint_gave_up);
-  bool as_json = false;
-  std::vector<std::string> files;
-  for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
-    if (argument == "-h" || argument == "--help") return std::cout << help, 0;
-    if (argument == "--version") return std::cout << "ropewalk-check " CHECKER_VERSION "\n", 0;
-    if (argument != "--json" && argument.rfind('-', 0) == 0)
-      return bad_usage("unknown option '" + argument + "'");
-    if (argument == "--json")
-      as_json = true;
-    else
-      files.push_back(argument);
+  std::vector<std::string> files(argv + 1, argv + argc);
+  const auto asked = [&](const char* option) { return std::erase(files, option) > 0; };
+  if (asked("--help") || asked("-h")) return std::cout << help, 0;
+  if (asked("--version")) return std::cout << "ropewalk-check " CHECKER_VERSION "\n", 0;
+  const bool as_json = asked("--json");
+  if (files.empty() || files.front()[0] == '-') {
+    std::cerr << "ropewalk-check: "
+              << (files.empty() ? "no file" : "unknown option " + files.front())
+              << "; see --help\n";
+    return 2;
   }
-  if (files.empty()) return bad_usage("no file given");
 
   int code = 0;
-  nlohmann::json results = nlohmann::json::array();
+  auto results = nlohmann::json::array();
   for (const std::string& file : files) {
-    const checker::Outcome out = checker::check_file(file);
-    const std::string facts = std::to_string(out.facts);
-    code = std::max(code, out.code);
-    if (as_json && out.code == 0)
-      results.push_back(
-          {{"file", file}, {"accepted", true}, {"verdict", out.verdict}, {"facts", facts}});
-    else if (as_json)
-      results.push_back({{"file", file}, {"accepted", false}, {"reason", out.reason}});
-    else if (out.code == 0)
-      std::cout << "accepted: " << file << ": " << out.verdict << ", " << facts
-                << (out.facts == 1 ? " fact" : " facts") << std::endl;
-    else
-      std::cout << "rejected: " << file << ": " << out.reason << std::endl;
+    const auto [status, what] = checker::check_file(file);
+    code = std::max(code, status);
+    results.push_back(
+        {{"file", file}, {"accepted", status == 0}, {status == 0 ? "verdict" : "reason", what}});
+    if (!as_json)
+      std::cout << (status == 0 ? "accepted: " : "rejected: ") << file << ": " << what << std::endl;
   }
   if (as_json)
     std::cout << results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';

@@ -16,6 +16,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace checker {
 
@@ -32,23 +33,39 @@ struct Open : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Bits, of all that is not exact.
+inline long precision = 128;
+struct AtPrecision {
+  explicit AtPrecision(long bits) : outer(std::exchange(precision, bits)) {}
+  ~AtPrecision() { precision = outer; }
+  long outer;
+};
+
 /// Asks at 128, 512 and 2048 bits, and `more`, until the answer is no longer Open.
 template <class Ask>
 auto settle(const Ask& ask, long more = 0) {
-  for (const long precision : {128L, 512L}) try {
-      return ask(precision + more);
+  for (const long bits : {128L, 512L}) try {
+      const AtPrecision at(bits + more);
+      return ask();
     } catch (const Open&) {
     }
-  return ask(2048 + more);
+  const AtPrecision at(2048 + more);
+  return ask();
 }
 
 class Ball {
  public:
+  using Unary = void (*)(arb_t, const arb_t, slong);
+  using Binary = void (*)(arb_t, const arb_t, const arb_t, slong);
+
   Ball() { arb_init(x_); }
-  Ball(const mpq_class& r, long precision);
+  Ball(const mpq_class& r);
+  Ball(Unary f, const Ball& x) : Ball() { f(x_, x.x_, precision); }
+  Ball(Binary f, const Ball& x, const Ball& y) : Ball() { f(x_, x.x_, y.x_, precision); }
   Ball(const Ball& other) : Ball() { arb_set(x_, other.x_); }
-  Ball& operator=(const Ball& other) {
-    arb_set(x_, other.x_);
+  Ball(Ball&& other) noexcept : Ball() { arb_swap(x_, other.x_); }
+  Ball& operator=(Ball other) noexcept {
+    arb_swap(x_, other.x_);
     return *this;
   }
   ~Ball() { arb_clear(x_); }
@@ -60,10 +77,17 @@ class Ball {
  private:
   arb_t x_;
 };
+inline Ball operator+(const Ball& a, const Ball& b) { return {arb_add, a, b}; }
+inline Ball operator-(const Ball& a, const Ball& b) { return {arb_sub, a, b}; }
+inline Ball operator*(const Ball& a, const Ball& b) { return {arb_mul, a, b}; }
+inline Ball operator/(const Ball& a, const Ball& b) { return {arb_div, a, b}; }
+Ball pi();
 
-/// An end of the ball, rounded to an integer; within 2^-131072 of its own size, on the safe side.
-mpz_class end_of(const Ball& x, bool upper, arf_rnd_t rounding);
-mpz_class floor_of(const mpq_class& x);
+/// An end of the ball times 2^shift, rounded to an integer; always on the safe side.
+mpz_class end_of(const Ball& x, bool upper, arf_rnd_t rounding, long shift = 0);
+/// The quotient of integers, rounded down, and the remainder in [0, b).
+mpz_class floor(const mpq_class& x);
+mpz_class mod(const mpz_class& a, const mpz_class& b);
 /// "-1.5e3" or, with `fraction`, "2/3". Up to 10000 digits and powers of ten; else Malformed.
 mpq_class parse_number(const std::string& text, bool fraction);
 
@@ -77,28 +101,34 @@ struct Value {
   explicit Value(const Ball& b) : exact(false), ball(b) {}
   bool rational() const { return exact && q == 0; }
   bool integer() const { return rational() && p.get_den() == 1; }
-  Ball enclosure(long precision) const;
+  Ball enclosure() const { return !exact ? ball : q == 0 ? Ball(p) : Ball(p) + Ball(q) * pi(); }
   std::string text() const;
 
-  // In place. Open where the result has no finite enclosure at this precision.
-  void add(const Value& x, long precision, bool subtract = false);
-  void multiply(const Value& x, long precision);
-  void divide(const Value& x, long precision);
-  void power(const Value& x, long precision);
-  void least(const Value& x, long precision, bool greatest);
-  /// The same with a function of Arb's.
-  void apply(void (*function)(arb_t, const arb_t, slong), long precision);
-
- private:
-  void combine(void (*f)(arb_t, const arb_t, const arb_t, slong), const Value& x, long precision);
-  void shorten(long precision);
+  // Open where the result has no finite enclosure at this precision.
+  Value& operator+=(const Value& x) {
+    return exact && x.exact ? set(p + x.p, q + x.q) : become(enclosure() + x.enclosure());
+  }
+  Value& operator-=(const Value& x) {
+    return exact && x.exact ? set(p - x.p, q - x.q) : become(enclosure() - x.enclosure());
+  }
+  Value& operator*=(const Value& x);
+  Value& operator/=(const Value& x);
+  void power(const Value& x);
+  void least(const Value& x, bool greatest);
+  Value& set(const mpq_class& p_part, const mpq_class& q_part);
+  Value& become(Ball b);
 };
+inline Value operator+(Value a, const Value& b) { return a += b; }
+inline Value operator-(Value a, const Value& b) { return a -= b; }
+inline Value operator*(Value a, const Value& b) { return a *= b; }
+inline Value operator/(Value a, const Value& b) { return a /= b; }
 
 /// -1, 0 or 1 as a is below, equal to or above b. 0 only for exact values.
-int compare(const Value& a, const Value& b, long precision);
+int compare(const Value& a, const Value& b);
 
-using Function = void (*)(Value&, long precision);
-/// The functions of one argument by name.
+using Function = void (*)(Value&);
+/// The functions of one argument by name, in place.
 extern const std::map<std::string, Function> functions;
+Value cos(Value x);
 
 }  // namespace checker

@@ -1,35 +1,25 @@
-#include "turns.hpp"
-
 #include <algorithm>
+
+#include "facts.hpp"
 
 namespace checker {
 
 namespace {
 
 using Wide = unsigned __int128;
-constexpr std::uint64_t half_turn = std::uint64_t{1} << 63;
-constexpr int cell_bits = 48;
+constexpr int cell_bits = 49, weight_bits = 32, cosine_bits = 30;
 
-// 2^30 (1 - cos), rounded down, at the start of each of the 2^15 cells of a half turn. It grows
-// with the distance to whole turns, so it is a lower bound on the whole cell.
+// 1 - cos in units of 2^-30, rounded down, at the start of each of the 2^14 cells of half a turn.
+// It grows with the distance to whole turns, so it is a lower bound on the whole cell.
 std::vector<std::uint32_t> make_cells() {
   constexpr long count = 1L << (63 - cell_bits);
   std::vector<std::uint32_t> out;
-  for (long j = 0; j <= count; ++j) {
-    Value v(0, mpq_class(j, count));
-    v.q.canonicalize();
-    functions.at("cos")(v, 64);
-    Value cell = 1;
-    cell.add(v, 64, true);
-    cell.multiply(mpq_class(1L << 30), 64);
-    const mpz_class n = end_of(cell.enclosure(64), false, ARF_RND_FLOOR);
-    out.push_back(static_cast<std::uint32_t>(n < 0 ? 0 : n.get_ui()));
+  for (mpz_class j = 0; j <= count; ++j) {
+    const Ball cosine = cos(Value(0, 1) * Value(mpq_class(j)) / Value(count)).enclosure();
+    out.push_back(static_cast<std::uint32_t>(
+        end_of(Ball(1) - cosine, false, ARF_RND_FLOOR, cosine_bits).get_ui()));
   }
   return out;
-}
-const std::vector<std::uint32_t>& cells() {
-  static const std::vector<std::uint32_t> table = make_cells();
-  return table;
 }
 
 Wide wide(const mpz_class& n) {
@@ -39,31 +29,23 @@ Wide wide(const mpz_class& n) {
 
 }  // namespace
 
-mpz_class wrap_turns(const Value& radians, const mpq_class& plus_turns, long bits, long precision) {
-  Value x = radians;
-  x.divide(Value(0, 2), precision);
-  x.add(plus_turns, precision);
-  Ball scaled = x.enclosure(precision);
-  arb_mul_2exp_si(scaled, scaled, bits);
-  const mpz_class n = end_of(scaled, false, ARF_RND_FLOOR), modulus = mpz_class(1) << bits;
-  if (end_of(scaled, true, ARF_RND_FLOOR) > n + 1) throw Open("an angle is not known well enough");
-  mpz_class out;
-  mpz_fdiv_r(out.get_mpz_t(), n.get_mpz_t(), modulus.get_mpz_t());
-  return out;
+mpz_class wrap_turns(const Value& angle, const mpq_class& plus_turns, long bits) {
+  const Ball turns = (angle / Value(0, 2) + Value(plus_turns)).enclosure();
+  const mpz_class n = end_of(turns, false, ARF_RND_FLOOR, bits);
+  if (end_of(turns, true, ARF_RND_FLOOR, bits) > n + 1)
+    throw Open("an angle is not known well enough");
+  return mod(n, mpz_class(1) << bits);
 }
 
 Planes::Planes(const Ball& need) {
-  Ball scaled;
-  arb_mul_2exp_si(scaled, need, 62);  // weights in 2^-32, cells in 2^-30
-  const mpz_class n = end_of(scaled, true, ARF_RND_CEIL);
-  always_ = n < 0;
-  need_ = n > mpz_class(1) << 63 ? ~std::uint64_t{0} : always_ ? 0 : n.get_ui();
+  const mpz_class n = end_of(need, true, ARF_RND_CEIL, weight_bits + cosine_bits);
+  need_ = mpz_sizeinbase(n.get_mpz_t(), 2) > 63 ? (n < 0 ? -1 : INT64_MAX) : n.get_si();
 }
 
-void Planes::add(const mpz_class& turns, const mpz_class& phase, std::uint64_t speed,
+void Planes::add(const mpz_class& turns, const mpz_class& phase, const mpz_class& speed,
                  const mpq_class& weight) {
-  const mpz_class share = floor_of(weight * mpq_class(1L << 32));
-  planes_.push_back({wide(turns), wide(phase), speed, share.get_ui()});
+  const mpz_class share = floor(weight * (1L << weight_bits)), half = mpz_class(1) << 63;
+  planes_.push_back({wide(turns), wide(phase), std::min(speed, half).get_ui(), share.get_si()});
 }
 
 void Planes::sort(bool slow_first) {
@@ -76,24 +58,17 @@ void Planes::sort(bool slow_first) {
 // from dropping the lower half: by less than 2 units of 2^-64. Shares add up to at most 2^32 and
 // cells are at most 2^31: no overflow.
 bool Planes::exceed(std::int64_t t, std::uint64_t radius) const {
-  if (always_) return true;
-  const std::uint32_t* cell = cells().data();
-  std::uint64_t sum = 0;
+  static const std::vector<std::uint32_t> cells = make_cells();
+  std::int64_t sum = 0;
   for (const Plane& p : planes_) {
     const auto angle = static_cast<std::uint64_t>((p.turns * static_cast<Wide>(t) + p.phase) >> 64);
     const std::uint64_t distance = std::min(angle, 0 - angle);
     const Wide swing = static_cast<Wide>(p.speed) * radius + 2;
     if (distance <= swing) continue;
-    sum += p.weight * cell[(distance - static_cast<std::uint64_t>(swing)) >> cell_bits];
-    if (sum > need_) return true;
+    sum += p.weight * cells[(distance - static_cast<std::uint64_t>(swing)) >> cell_bits];
+    if (sum > need_) break;
   }
-  return false;
-}
-
-unsigned __int128 Planes::speeds() const {
-  Wide sum = 0;
-  for (const Plane& p : planes_) sum += p.speed;
-  return sum;
+  return sum > need_;
 }
 
 }  // namespace checker
