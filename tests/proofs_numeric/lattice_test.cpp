@@ -13,18 +13,10 @@ using theory::Formula;
 using theory::Integer;
 using theory::Lag;
 using theory::Rational;
-using theory::TrigSum;
 
 namespace {
 
 Lag lag(const char* text) { return numerator(*Formula::parse(text).rational()); }
-
-TrigSum loss(const std::vector<const char*>& frequencies) {
-  std::vector<Formula> planes;
-  for (const char* text : frequencies) planes.push_back(Formula::parse(text));
-  const Rational share(1, static_cast<int>(planes.size()));
-  return theory::aligned_loss(std::vector<Rational>(planes.size(), share), planes);
-}
 
 }  // namespace
 
