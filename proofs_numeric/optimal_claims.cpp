@@ -48,6 +48,12 @@ Names with_mixture(Names names, const std::vector<LagWeight>& mixture) {
   return names;
 }
 
+// Weights of a mixture.
+Fact mixture_weights(const std::vector<LagWeight>& mixture) {
+  return relation("all(k in 0..K: mu[k] >= 0) and sum(k in 0..K: mu[k]) = 1",
+                  with_mixture({}, mixture));
+}
+
 // What no head of amplitudes a exceeds.
 Fact mixture_fact(const Table& table, const std::vector<LagWeight>& mixture,
                   const Enclosure& bound) {
@@ -94,54 +100,20 @@ struct Proven {
 Proven prove(const Table& table, const Lag& reach) {
   const auto frequencies = table.frequencies();
   const OptimalHead head = optimal_head(frequencies, reach);
-  const TrigSum loss = loss_of(head.amplitudes, frequencies);
-  const LagRange range{1, reach, {}};
-  const ExtremumReport least = minimum(loss, range);
-  const Enclosure bound = mixture_bound(frequencies, head.dual);
-  Proven result;
-  result.optimum = {least.extremum.value.lo, bound.hi};
   std::vector<Rational> weights;
   for (const LagWeight& m : head.dual) weights.push_back(m.weight);
-  result.holds = is_mixture(head.amplitudes) && is_mixture(weights) &&
-                 head.optimum.lo <= least.extremum.value.hi && bound.lo <= head.optimum.hi;
-  result.facts = {extremum_fact(Which::minimum, loss, range, least),
-                  mixture_fact(table, head.dual, bound)};
-  return result;
+  return {head.optimum, is_mixture(head.amplitudes) && is_mixture(weights),
+          optimal_facts(frequencies, reach, head)};
 }
 
 // The same at one offset of one length. The amplitudes of an offset head are complex.
 Proven prove_offset(const Table& table, const Lag& length, const Lag& offset) {
   const auto frequencies = table.frequencies();
   const OffsetHead head = offset_head(frequencies, length, offset);
-  const TrigSum loss = offset_loss(head.amplitudes, frequencies);
-  LagRange range{-offset, length - 1 - offset, {}};
-  if (offset == 0)
-    range.first = 1;
-  else if (range.last == 0)
-    range.last = -1;
-  else
-    range.excluded.emplace_back(0);
-  const ExtremumReport least = minimum(loss, range);
-  const Enclosure bound = offset_mixture_bound(frequencies, head.dual);
-  Proven result;
-  result.optimum = {least.extremum.value.lo, bound.hi};
   I size(0);
-  Names sizes;
-  std::vector<Rational> re;
-  std::vector<Rational> im;
-  for (const ComplexAmplitude& b : head.amplitudes) {
+  for (const ComplexAmplitude& b : head.amplitudes)
     size += sqrt(I(Rational(b.re * b.re + b.im * b.im)));
-    re.push_back(b.re);
-    im.push_back(b.im);
-  }
-  sizes.where = {{"D", std::to_string(table.planes)}};
-  sizes.tables = {{"re", entries(re)}, {"im", entries(im)}};
-  result.holds = enclosure(size).lo <= 1 && head.optimum.lo <= least.extremum.value.hi &&
-                 bound.lo <= head.optimum.hi;
-  result.facts = {relation("sum(f in 0..D-1: sqrt(re[f]^2 + im[f]^2)) <= 1", sizes),
-                  extremum_fact(Which::minimum, loss, range, least),
-                  offset_mixture_fact(table, head.dual, bound)};
-  return result;
+  return {head.optimum, enclosure(size).lo <= 1, offset_facts(frequencies, length, offset, head)};
 }
 
 void append(std::vector<Fact>& facts, const std::vector<Fact>& more) {
@@ -249,6 +221,7 @@ Judgement every_head_below_two_sided_optimum() {
         const Enclosure bound = offset_mixture_bound(frequencies, both);
         for (const LagWeight& l : best.dual) holds = holds && l.lag >= 1 && l.lag <= reach;
         at = by_reach.emplace(reach, std::pair(best.optimum, bound)).first;
+        facts.push_back(mixture_weights(both));
         facts.push_back(offset_mixture_fact(c.table, both, bound));
       }
       // The mixture at both signs lies within -m..n-1-m and holds every complex head down to what
@@ -351,7 +324,10 @@ Judgement mixtures_bound_every_aligned_head() {
         holds = holds && best.optimum.lo <= bound.hi;
         ++mixtures;
         if (mixture.size() == 1) value = bound;
-        if (reach == 16) facts.push_back(mixture_fact(table, mixture, bound));
+        if (reach == 16) {
+          facts.push_back(mixture_weights(mixture));
+          facts.push_back(mixture_fact(table, mixture, bound));
+        }
       }
       // The best mixture attains the optimum.
       holds = holds &&

@@ -136,7 +136,8 @@ Judgement gaussian_logits_have_mean_zero() {
       Enclosure(second),
       std::nullopt,
       {relation("c^2 + s^2 = 1 and " + over + logit + ") = 0 and " + over + logit + "^2)/16 = 2",
-                names)}};
+                names),
+       enclosed("3*" + over + logit + "^2)/16", Enclosure(second), names)}};
 }
 
 Judgement no_previous_token_without_positions() {
@@ -366,6 +367,8 @@ Judgement one_plane_attends_not_at_every_length() {
   facts.push_back(
       relation("theta <= pi and (K - 1)*theta >= pi and (K - 2)*theta < pi",
                {{{"theta", slowest.text()}, {"K", Integer((length - 1) / 2).str()}}, {}}));
+  facts.push_back(enclosed("2*K + 1", Enclosure(Rational(length)),
+                           {{{"K", Integer((length - 1) / 2).str()}}, {}}));
   w["slowest_plane_of_base_500000_fails_by"] = length.str();
   return {holds ? Verdict::proved : Verdict::undecided,
           fmt::format("every angle from pi/{} to pi, every phase of target and other key: exact "

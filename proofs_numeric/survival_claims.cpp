@@ -64,7 +64,8 @@ Judgement common_return_of_all_planes() {
                   boxes),
       Enclosure(Rational(1, 64)),
       std::nullopt,
-      {circle_cover(16), circle_cover(64), torus_cover_fact(2), torus_cover_fact(3)}};
+      {circle_cover(16), circle_cover(64), torus_cover_fact(2), torus_cover_fact(3),
+       enclosed("1/Q", Enclosure(Rational(1, 64)), {{{"Q", "64"}}, {}})}};
 }
 
 Judgement no_index_head_survives() {
@@ -271,7 +272,8 @@ Judgement rounding_keeps_argmax() {
           Enclosure(Rational(1, 2)),
           w,
           {relation(stays, {{{"margin", "1"}, {"e", "499/1000"}}, {}}),
-           relation("margin - e = 0 + e", {{{"margin", "1"}, {"e", "1/2"}}, {}})}};
+           relation("margin - e = 0 + e", {{{"margin", "1"}, {"e", "1/2"}}, {}}),
+           enclosed("e/margin", Enclosure(Rational(1, 2)), {{{"margin", "1"}, {"e", "1/2"}}, {}})}};
 }
 
 Judgement fp16_angles_overflow() {
