@@ -115,8 +115,8 @@ void Bases::admissible(const std::vector<long>& lags, const Interval& interval, 
   Ball power(1), high(1);  // middle^i, interval.high^(i-1)
   for (long i = 0; i < planes_; ++i) {
     const Ball move = Ball(i) * high * radius / (Ball(2) * pi());  // of middle^i, in turns
-    planes.add(wrap_turns(Value(power), 0, 128), mpz_class(1) << 127,
-               end_of(move, true, ARF_RND_CEIL, 64), mpq_class(1, planes_));
+    planes.add(wrap_turns(Value(power), 0, 128), two_to(127), end_of(move, true, ARF_RND_CEIL, 64),
+               mpq_class(1, planes_));
     if (i > 0) high = high * interval.high;
     power = power * middle;
   }

@@ -60,9 +60,8 @@ std::string sha256(std::string message) {
 
 std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string content(size_limit + 1, '\0');
-  in.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(static_cast<size_t>(in.gcount()));
+  std::string content;
+  for (char c = 0; content.size() <= size_limit && in.get(c);) content.push_back(c);
   if (content.size() > size_limit) throw Malformed("larger than 64 MiB");
   if (in.bad() || !in.is_open()) throw std::ios_base::failure("cannot be read");
   return content;

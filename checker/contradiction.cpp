@@ -135,8 +135,8 @@ void check_contradiction(const json& fact) {
       const std::string rival = get(rows[i], "rival");
       const mpq_class times = number(rows[i], "times");
       if (times <= 0) throw Rejected("times is not positive");
-      const std::string key = input[task.right_key(input)],
-                        right = attention ? key : task.answer(key);
+      const std::string& key = input[task.right_key(input)];
+      const std::string right = attention ? key : task.answer(key);
       Texts seen(input.rbegin(), decoder ? input.rend() : input.rbegin() + 1);
       std::sort(seen.begin() + 1, seen.end());
       if (i == 0) shared = seen;

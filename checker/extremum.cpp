@@ -76,7 +76,7 @@ class Blocks {
  public:
   Blocks(Sum& sum, const mpq_class& bound) : slow_(sum.room(bound)), heavy_(slow_) {
     for (const Term& term : sum.moving) {
-      const mpz_class turns = sum.turns(term, 128), whole = mpz_class(1) << 128;
+      const mpz_class turns = sum.turns(term, 128), whole = two_to(128);
       const mpz_class speed = (std::min(turns, mpz_class(whole - turns)) >> 64) + 2;
       for (Planes* planes : {&slow_, &heavy_})
         planes->add(turns, sum.phase(term, 128), speed, abs(term.amplitude) / sum.weights);
@@ -139,7 +139,7 @@ void near_returns(Sum& sum, const mpq_class& bound, const mpz_class& first, cons
   // The least distances are about 1/last, so 4 times the digits of last leave a wide margin.
   const long digits = std::max(size(first), size(last)), bits = 64 + 4 * digits;
   const AtPrecision at(512 + 6 * digits);
-  const mpz_class whole = mpz_class(1) << bits;
+  const mpz_class whole = two_to(bits);
   // 1 - cos(2 pi x) <= room iff x is within asin(sqrt(room/2))/pi of a whole turn.
   Ball half_room = sum.room(bound) / Ball(2);
   if (arb_is_negative(half_room)) return;

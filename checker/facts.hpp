@@ -35,9 +35,9 @@ class Context {
 
   /// Binds a name to a list of expressions without names, or to a single one.
   void define(const std::string& name, const Texts& texts, bool table);
-  Node& parse(const std::string& sum);
+  Node& parse(const std::string& text);
   /// Open where there is no enclosure at this precision.
-  const Value& value(Node& sum);
+  const Value& value(Node& node);
   /// Open where a comparison stays open.
   bool holds(const std::string& statement);
 

@@ -28,7 +28,8 @@ Examples:
 
 // FLINT ends the process where it cannot go on, as for want of memory: a status of failure, never
 // of success.
-[[noreturn]] void flint_gave_up() {
+void flint_gave_up() __attribute__((noreturn));
+void flint_gave_up() {
   std::cerr << "rejected: the arithmetic library gave up\n";
   std::_Exit(4);
 }

@@ -85,10 +85,12 @@ Ball pi();
 
 /// An end of the ball times 2^shift, rounded to an integer; always on the safe side.
 mpz_class end_of(const Ball& x, bool upper, arf_rnd_t rounding, long shift = 0);
-/// The quotient of integers, rounded down, and the remainder in [0, b).
+/// Rounded down; the remainder in [0, b); 2^e.
 mpz_class floor(const mpq_class& x);
 mpz_class mod(const mpz_class& a, const mpz_class& b);
-/// "-1.5e3" or, with `fraction`, "2/3". Up to 10000 digits and powers of ten; else Malformed.
+inline mpz_class two_to(long e) { return mpz_class(1) << static_cast<unsigned long>(e); }
+/// "-1.5e3" or, with `fraction`, "2/3". Up to 2000 characters and powers of ten up to 10000; else
+/// Malformed.
 mpq_class parse_number(const std::string& text, bool fraction);
 
 struct Value {

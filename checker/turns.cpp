@@ -34,7 +34,7 @@ mpz_class wrap_turns(const Value& angle, const mpq_class& plus_turns, long bits)
   const mpz_class n = end_of(turns, false, ARF_RND_FLOOR, bits);
   if (end_of(turns, true, ARF_RND_FLOOR, bits) > n + 1)
     throw Open("an angle is not known well enough");
-  return mod(n, mpz_class(1) << bits);
+  return mod(n, two_to(bits));
 }
 
 Planes::Planes(const Ball& need) {
@@ -44,7 +44,7 @@ Planes::Planes(const Ball& need) {
 
 void Planes::add(const mpz_class& turns, const mpz_class& phase, const mpz_class& speed,
                  const mpq_class& weight) {
-  const mpz_class share = floor(weight * (1L << weight_bits)), half = mpz_class(1) << 63;
+  const mpz_class share = floor(weight * (1L << weight_bits)), half = two_to(63);
   planes_.push_back({wide(turns), wide(phase), std::min(speed, half).get_ui(), share.get_si()});
 }
 

@@ -147,11 +147,11 @@ class Facts(Case):
                 (changed(good, "lags", ["333", "710"]), "lags: lag 333"),
                 (changed(good, "lags", []), "lags: none"),
                 (changed(good, "lags", ["710", "710"]), "not increasing"),
-                (changed(good, "lags", ["1001"]), "outside the range"),
+                (changed(good, "lags", ["1001"]), "out of the range"),
                 (changed(good, "value", "hi", "1.81e-9"), "lags: lag 710"),
                 (changed(good, "value", "hi", "0.00004"), "lag 333 has the value"),
                 (changed(good, "excluded", ["710"]), "is excluded"),
-                (changed(good, "first", "711"), "outside the range"),
+                (changed(good, "first", "711"), "out of the range"),
                 (changed(good, "records", good["records"][:-1]), "records[5]: the last"),
                 (changed(good, "records", good["records"][1:]), "records[0]: not the first lag"),
                 (changed(good, "records", good["records"][:3] + good["records"][4:]), "records[2]: lag 25"),
@@ -190,7 +190,7 @@ class Facts(Case):
     def test_extremum_of_two_planes(self):
         good = TWO_PLANES
         self.accepted([good])
-        self.rejected([changed(good, "last", "43")], "outside the range")
+        self.rejected([changed(good, "last", "43")], "out of the range")
         self.rejected([changed(good, "value", "hi", "0.0007")], "lag 88 has the value [0.000677")
         self.rejected([changed(good, "sum", "terms", 1, "amplitude", "-0.9")], "lags: lag 44")
         self.rejected([changed(good, "sum", "terms", 1, "phase", "0.01")], "lags: lag 44")
@@ -252,6 +252,39 @@ class Facts(Case):
                 self.rejected([{**fact, "lags": [str(other)], "value": bounds(second)}], "facts[0] (extremum)")
                 wide = bounds(best, second - best + mpmath.mpf(10)**-10)
                 self.rejected([{**fact, "value": wide}], f"lag {other} has the value")
+
+    def test_all_lags_below_a_bound(self):
+        # The lags with values up to hi, all of them or all but one.
+        rng = random.Random(13)
+        for trial in range(60):
+            planes, turns = rng.randint(1, 3), rng.random() < 0.3
+            first = rng.choice([1, 0, -700, 10**6])
+            last, excluded = first + rng.randint(300, 1500), [first + 17]
+            terms = [(f"{rng.randint(1, 20)}/10", f"{rng.randint(1, 90)}*pi/90" if turns else f"{rng.randint(1, 300)}/97",
+                      f"{rng.randint(0, 60)}/10") for _ in range(planes)]
+
+            def number(text):
+                a, _, b = text.replace("*pi", "").partition("/")
+                return mpmath.mpf(int(a)) / int(b) * (mpmath.pi if "pi" in text else 1)
+
+            mpmath.mp.dps = 30
+            parts = [(number(a), number(f), number(p)) for a, f, p in terms]
+            ranked = sorted((sum(a * mpmath.cos(f * t + p) for a, f, p in parts), t) for t in range(first, last + 1) if t not in excluded)
+            count = rng.randint(1, 30)
+            while ranked[count][0] - ranked[count - 1][0] < 1e-15:
+                count += 1
+            lags = sorted(t for _, t in ranked[:count])
+            fact = {"kind": "extremum", "which": "minimum", "sum": wave(*terms), "first": str(first), "last": str(last),
+                    "excluded": [str(t) for t in excluded], "lags": [str(t) for t in lags], "complete": True,
+                    "value": {"lo": mpmath.nstr(ranked[0][0] - 1e-20, 28), "hi": mpmath.nstr((ranked[count - 1][0] + ranked[count][0]) / 2, 28)}}
+            self.accepted([fact])
+            mirrored = {**fact, "which": "maximum", "sum": wave(*[("-" + a, f, p) for a, f, p in terms]),
+                        "value": {"lo": mpmath.nstr(-mpmath.mpf(fact["value"]["hi"]), 28), "hi": mpmath.nstr(1e-20 - ranked[0][0], 28)}}
+            self.accepted([mirrored])
+            gone = rng.choice(lags)
+            if count > 1:
+                self.rejected([{**fact, "lags": [str(t) for t in lags if t != gone]}], f"lag {gone} has the value")
+            self.rejected([{**fact, "lags": [str(t) for t in sorted(lags + [ranked[count][1]])]}], f"lag {ranked[count][1]} has the value")
 
     def test_base_set(self):
         good = BASES
