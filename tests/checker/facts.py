@@ -115,7 +115,7 @@ class Evaluator:
         def decide(env):
             self.tick()
             x, y = left(env), right(env)
-            d = x - y
+            d = add(x, -y)
             if isinstance(d, Fraction):
                 s = (d > 0) - (d < 0)
             else:
