@@ -17,7 +17,7 @@ constexpr long ends_bits = 192,
                sum_bits = 128;                // precision of the ends of intervals in q and of B_k
 constexpr long lag_limit = 1L << 24;          // longest length
 constexpr long work_limit = 100'000'000'000;  // cosines in integers
-constexpr long bisection_limit = 100'000;     // evaluations for one lag on one piece
+constexpr long bisection_limit = 5'000'000;   // evaluations in Arb, of 64 planes
 
 struct Interval {
   Ball low, high;  // of q, exact
@@ -36,9 +36,8 @@ class Bases {
     return base.enclosure();
   }
   /// Rejected unless sign * B_k > 0 on the interval.
-  void one_sign(long k, int sign, const Interval& interval) const {
-    long left = bisection_limit;
-    bisect(k, sign, interval, evaluate(k, interval.high).curvature, left);
+  void one_sign(long k, int sign, const Interval& interval) {
+    bisect(k, sign, interval, evaluate(k, interval.high).curvature, 0);
   }
   /// Rejected unless B_k >= 0 on the interval for all these k.
   void admissible(const std::vector<long>& lags, const Interval& interval, int depth = 0);
@@ -65,9 +64,9 @@ class Bases {
     }
     return out;
   }
-  void bisect(long k, int sign, const Interval& interval, const Ball& curvature, long& left) const;
+  void bisect(long k, int sign, const Interval& interval, const Ball& curvature, int depth);
 
-  long planes_, work_ = 0;
+  long planes_, work_ = 0, evaluations_ = 0;
 };
 
 // The bases between two with these q; a larger base is a smaller q.
@@ -78,8 +77,7 @@ Interval between(const Ball& q_first, const Ball& q_last) {
   return out;
 }
 
-void Bases::bisect(long k, int sign, const Interval& interval, const Ball& curvature,
-                   long& left) const {
+void Bases::bisect(long k, int sign, const Interval& interval, const Ball& curvature, int depth) {
   const std::string name = "B_" + std::to_string(k);
   const AtPrecision at(2 * ends_bits + 64);   // halving an interval is exact
   const auto good = [&](const Ball& value) {  // sign * value > 0; Rejected if surely not
@@ -87,7 +85,8 @@ void Bases::bisect(long k, int sign, const Interval& interval, const Ball& curva
     if (arb_is_nonpositive(turned)) throw Rejected(name + " has the other sign at a base of it");
     return arb_is_positive(turned) != 0;
   };
-  if (--left < 0) throw Rejected(name + " is not decided");
+  evaluations_ += 1 + planes_ / 64;
+  if (evaluations_ > bisection_limit || depth > 300) throw Rejected(name + " is not decided");
   const Ball middle = interval.middle(), radius = middle - interval.low;
   const Point m = evaluate(k, middle);
   Ball size, steepness;
@@ -101,8 +100,8 @@ void Bases::bisect(long k, int sign, const Interval& interval, const Ball& curva
       throw Rejected(name + " is not decided");
     return;
   }
-  bisect(k, sign, {interval.low, middle}, curvature, left);
-  bisect(k, sign, {middle, interval.high}, curvature, left);
+  bisect(k, sign, {interval.low, middle}, curvature, depth + 1);
+  bisect(k, sign, {middle, interval.high}, curvature, depth + 1);
 }
 
 void Bases::admissible(const std::vector<long>& lags, const Interval& interval, int depth) {

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t length_limit = 1 << 20;    // characters of one expression
 constexpr int depth_limit = 150;            // expressions inside one another
 constexpr size_t binder_limit = 60;         // names bound at once
-constexpr long step_limit = 2'000'000'000;  // evaluations of one fact, weighted by precision
+constexpr long step_limit = 1'000'000'000;  // evaluations of one fact, weighted by precision
 
 // Whether a relation holds where the left side is below, equal to, above the right one.
 const std::map<std::string, const char*> relations = {{"<", "yes"},  {"<=", "yyn"}, {">", "nny"},
@@ -193,7 +193,7 @@ class Parser {
         const Value first = c.value(*b.first), last = c.value(*b.last);
         if (!first.integer() || !last.integer()) throw Rejected("an end of a binder is no integer");
         if (last.p - first.p > step_limit)
-          throw Rejected("not decided: a loop of more than 2e9 steps");
+          throw Rejected("not decided: a loop of more than 1e9 steps");
         bool go_on = true;
         for (mpq_class i = first.p; go_on && i <= last.p; ++i) {
           b.variable->value.p = i;
@@ -304,7 +304,7 @@ bool Context::holds(const std::string& statement) {
 
 void Context::count() {
   steps_ += precision <= 128 ? 1 : precision / 64;
-  if (steps_ > step_limit) throw Rejected("not decided: more than 2e9 steps");
+  if (steps_ > step_limit) throw Rejected("not decided: more than 1e9 steps");
 }
 
 const Value& Context::value(Node& node) {
@@ -315,8 +315,9 @@ const Value& Context::value(Node& node) {
   const std::uint64_t version = node.depends == 0 ? 1 : versions_[innermost];
   if (node.stamp == version && node.bits >= precision) return node.value;
   count();
-  node.stamp = 0;
-  node.compute(node.value);
+  Value fresh;
+  node.compute(fresh);
+  node.value = std::move(fresh);
   node.stamp = version;
   node.bits = node.value.exact ? WORD_MAX : precision;
   return node.value;

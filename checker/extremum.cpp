@@ -14,8 +14,8 @@ namespace checker {
 
 namespace {
 
-constexpr long candidate_limit = 1'000'000;
-constexpr long block_limit = 500'000'000;
+constexpr long candidate_limit = 100'000'000;  // cosines in Arb
+constexpr long block_limit = 100'000'000'000;  // blocks times planes
 using Lags = std::set<mpz_class>;
 using Candidate = std::function<void(const mpz_class&)>;
 
@@ -74,7 +74,8 @@ struct Sum {
 // Many planes: halves the range until blocks pass, then goes lag by lag.
 class Blocks {
  public:
-  Blocks(Sum& sum, const mpq_class& bound) : slow_(sum.room(bound)), heavy_(slow_) {
+  Blocks(Sum& sum, const mpq_class& bound)
+      : slow_(sum.room(bound)), heavy_(slow_), planes_(static_cast<long>(sum.moving.size())) {
     for (const Term& term : sum.moving) {
       const mpz_class turns = sum.turns(term, 128), whole = two_to(128);
       const mpz_class speed = (std::min(turns, mpz_class(whole - turns)) >> 64) + 2;
@@ -85,7 +86,8 @@ class Blocks {
     heavy_.sort(false);
   }
   void walk(std::int64_t first, std::int64_t last, const Candidate& candidate) {
-    if (++blocks_ > block_limit) throw Rejected("not decided: more than 5e8 blocks");
+    blocks_ += planes_;
+    if (blocks_ > block_limit) throw Rejected("not decided: too many blocks");
     const std::int64_t middle = first + (last - first) / 2;
     if (last - first < 16) {
       for (std::int64_t t = first; t <= last; ++t)
@@ -98,7 +100,7 @@ class Blocks {
 
  private:
   Planes slow_, heavy_;  // slow planes first rule out blocks, heavy ones lags
-  long blocks_ = 0;
+  long planes_, blocks_ = 0;
 };
 
 // The least x >= 0 with low <= a x mod m <= high, or -1; 0 < low <= high < m, 0 <= a < m.
@@ -191,8 +193,8 @@ struct Check {
     const Candidate candidate = [&](const mpz_class& t) {
       const auto some = skipped.find(t - first);
       if (some != skipped.end() && some->second == (last - t) / period + 1) return;
-      if (++candidates > candidate_limit)
-        throw Rejected("not decided: too many lags near the bound");
+      candidates += 1 + static_cast<long>(sum.moving.size() + sum.still.size());
+      if (candidates > candidate_limit) throw Rejected("not decided: too many lags near the bound");
       if (order(t, bound) >= (ties ? 0 : 1)) return;
       mpz_class named = t;
       while (skip.count(named) != 0) named += period;

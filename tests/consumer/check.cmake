@@ -30,6 +30,14 @@ if(NOT printed MATCHES "(^| )${VERSION}$")
   message(FATAL_ERROR "the installed command says version '${printed}', not ${VERSION}")
 endif()
 
+execute_process(
+  COMMAND "${prefix}/bin/ropewalk-check" --version
+  OUTPUT_VARIABLE printed
+  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+if(NOT printed STREQUAL "ropewalk-check ${VERSION}")
+  message(FATAL_ERROR "the installed checker says '${printed}', not version ${VERSION}")
+endif()
+
 # The licence promise: no GPL library on the link line. GMP, MPFR, MPFI and fplll are LGPL, the QD that
 # fplll may use is BSD-like, TBB is Apache-2.0, toml++ is MIT; Clp and CoinUtils are under the EPL, what
 # they call (LAPACK, BLAS, bzip2, zlib) under BSD-like licences; the rest is the compiler's and the system's own runtime.
