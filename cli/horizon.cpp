@@ -29,6 +29,7 @@ struct Arguments {
   std::string offset;
   std::string reach;
   std::string amplitudes = "best";
+  std::string certificate;
 };
 
 std::atomic<bool> interrupted = false;
@@ -117,6 +118,7 @@ struct Answer {
   std::vector<Rational> retrieval;
   std::vector<std::size_t> letters;
   std::vector<std::string> notes;
+  std::vector<Fact> facts;
 };
 
 struct Asked {
@@ -153,6 +155,14 @@ std::vector<std::string> notes_of(const Asked& asked) {
   return notes;
 }
 
+// A window shows no more than `reach` keys: what happens beyond does not.
+bool never_excluded(const Asked& asked, const Exclusion& exclusion) {
+  return asked.window && (!exclusion.bound || *exclusion.bound >= asked.question.reach);
+}
+Exclusion seen(const Asked& asked, const Exclusion& exclusion) {
+  return never_excluded(asked, exclusion) ? Exclusion() : exclusion;
+}
+
 Answer solve(const Arguments& args, const Asked& asked) {
   const std::vector<Formula>& planes = asked.table.frequencies;
   const HorizonQuestion& question = asked.question;
@@ -175,6 +185,9 @@ Answer solve(const Arguments& args, const Asked& asked) {
       answer.survival = index_survival(given, planes, question);
       answer.index = std::move(given);
     }
+    if (!args.certificate.empty())
+      answer.facts = index_horizon_facts(answer.index, planes, question, answer.survival,
+                                         seen(asked, answer.exclusion));
     return answer;
   }
 
@@ -194,6 +207,9 @@ Answer solve(const Arguments& args, const Asked& asked) {
     answer.retrieval = real_parts(args.amplitudes, given);
     answer.survival = retrieval_survival(answer.retrieval, planes, retrieval);
   }
+  if (!args.certificate.empty())
+    answer.facts = retrieval_horizon_facts(answer.retrieval, planes, all, retrieval,
+                                           answer.survival, seen(asked, answer.exclusion));
   bool still = all.size() > planes.size();
   for (const Formula& theta : planes) {
     const auto turns = theta.turns();
@@ -224,9 +240,7 @@ void print(const Arguments& args, const Asked& asked, const Answer& answer, doub
   const bool survives = asked.window && answer.survival.capped;
   const std::string guaranteed =
       unless_unbounded(std::to_string(answer.survival.guaranteed), survives);
-  // A window shows no more than `reach` keys: what happens beyond does not.
-  const bool never =
-      asked.window && (!answer.exclusion.bound || *answer.exclusion.bound >= question.reach);
+  const bool never = never_excluded(asked, answer.exclusion);
   const bool bounded = answer.exclusion.bound || never;
   const std::string bound =
       bounded ? unless_unbounded(answer.exclusion.bound ? answer.exclusion.bound->str() : "", never)
@@ -368,6 +382,7 @@ int run(const Arguments& args) {
                               asked.table.frequencies.size()));
   }
 
+  check_certificate(args.certificate);
   std::signal(SIGINT, [](int) { interrupted = true; });
   question.stop = &interrupted;
   if (draws_progress())
@@ -379,6 +394,20 @@ int run(const Arguments& args) {
   std::vector<std::string> notes = notes_of(asked);
   answer.notes.insert(answer.notes.begin(), notes.begin(), notes.end());
   if (question.progress) std::cerr << "\r                   \r";
+  const Survival& survival = answer.survival;
+  const Exclusion exclusion = seen(asked, answer.exclusion);
+  write_certificate(
+      args.certificate, Verdict::proved, answer.facts,
+      {{"command", "ropewalk horizon"},
+       {"statement",
+        (survival.guaranteed > 0
+             ? fmt::format("The head has the mass at {} keys{}", survival.guaranteed,
+                           survival.capped ? "" : " and not with one more")
+             : std::string("The head has the mass at no length")) +
+            (exclusion.bound ? "; no head has it at any length above " + exclusion.bound->str()
+                             : "") +
+            "."},
+       {"target", question.mass.str()}});
   print(args, asked, answer,
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return as_expected;
@@ -408,6 +437,7 @@ void add_horizon(CLI::App& root, int& exit_code) {
       ->type_name("WHICH");
   app.add_option("--reach", args->reach, "Look at lengths up to N (1048576); at most 16777216")
       ->type_name("N");
+  add_certificate(app, args->certificate);
   add_common(app, args->common);
   app.footer(
       "guaranteed is the largest length n at which the stated head surely has the mass: it has it "

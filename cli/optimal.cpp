@@ -64,6 +64,12 @@ bool within_width(const Enclosure& optimum) {
   return width && *width <= OptimalOptions().relative_width;
 }
 
+bool within_width(const RetrievalHead& head) {
+  const Rational width = head.optimum.hi - head.optimum.lo;
+  return width <= OptimalOptions().relative_width * abs(head.optimum.lo) ||
+         width <= Rational(1, 1000000000000);
+}
+
 void row(const char* what, const std::string& value) {
   std::cout << fmt::format("  {:<11} {}\n", what, value);
 }
@@ -142,11 +148,7 @@ int print(const Arguments& args, const RetrievalKind& kind, const RetrievalHead&
   std::vector<std::size_t> ids;
   for (std::size_t f = 0; f < head.amplitudes.size(); ++f)
     if (carries(head.amplitudes[f])) ids.push_back(f + 1);
-  const Rational width = head.optimum.hi - head.optimum.lo;
-  const int code = width <= OptimalOptions().relative_width * abs(head.optimum.lo) ||
-                           width <= Rational(1, 1000000000000)
-                       ? as_expected
-                       : undecided;
+  const int code = within_width(head) ? as_expected : undecided;
   const std::string reach = parse_integer("--reach", args.reach).str();
 
   if (args.common.json) {
@@ -263,12 +265,29 @@ int run(const Arguments& args) {
     const auto last = static_cast<std::int64_t>(reach);
     if (kind->code == RetrievalCode::orthogonal) {
       const OrthogonalHead head = orthogonal_retrieval(planes, kind->alphabet, last);
+      if (!args.certificate.empty())
+        write_certificate(
+            args.certificate, Verdict::proved, orthogonal_facts(planes, last, head),
+            {{"command", "ropewalk optimal"},
+             {"statement", std::string("The margin of the head with a plane per letter") +
+                               (head.optimal ? ", whose planes are the slowest." : ".")},
+             {"margin", json(head.margin)}});
       return print(args, *kind, head, planes.size(), seconds_passed());
     }
     const RetrievalHead head = best_retrieval(planes, kind->alphabet, last, kind->code, options);
     if (options.progress) std::cerr << "\r               \r";
     const Enclosure uniform = retrieval_margin_of(equal_amplitudes(planes.size()), planes,
                                                   kind->alphabet, last, kind->code, &interrupted);
+    if (!args.certificate.empty())
+      write_certificate(
+          args.certificate, within_width(head) ? Verdict::proved : Verdict::undecided,
+          retrieval_facts(planes, kind->alphabet, last, kind->code, head, uniform),
+          {{"command", "ropewalk optimal"},
+           {"statement",
+            "The best margin of a Retrieval head of this kind on these planes lies between that of "
+            "the amplitudes, over all encounters, and what the weights on encounters allow; last, "
+            "the margin of equal amplitudes."},
+           {"optimum", json(head.optimum)}});
     return print(args, *kind, head, uniform, seconds_passed());
   }
   const auto answer = [&](auto&& solve, auto&& facts_of) {

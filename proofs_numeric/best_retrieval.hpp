@@ -89,6 +89,19 @@ struct OrthogonalHead {
 [[nodiscard]] OrthogonalHead orthogonal_retrieval(const std::vector<Formula>& frequencies,
                                                   const Integer& alphabet, std::int64_t reach);
 
+/// What proves the bracket of a plain or centred head's optimum, and the margin of equal
+/// amplitudes: the amplitudes are those of a head, their margin is at least `lo` over all
+/// encounters, the dual is a mixture of encounters, no plane gets more than `hi` against it. Cost:
+/// a pass over the lags.
+[[nodiscard]] std::vector<Fact> retrieval_facts(const std::vector<Formula>& frequencies,
+                                                const Integer& alphabet, std::int64_t reach,
+                                                RetrievalCode code, const RetrievalHead& head,
+                                                const Enclosure& uniform);
+/// The margin of the orthogonal head, and what makes it the best of its kind if it is: its planes
+/// are the slowest, and no angle is above half a turn. Cost: none.
+[[nodiscard]] std::vector<Fact> orthogonal_facts(const std::vector<Formula>& frequencies,
+                                                 std::int64_t reach, const OrthogonalHead& head);
+
 /// The largest of Re(e^{ik omega} z) over k = 1..A-1, and the k that has it.
 struct Strongest {
   double logit;

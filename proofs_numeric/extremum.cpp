@@ -289,6 +289,8 @@ struct Plan {
   double cost = 0;  // in lags of the scan
 };
 
+constexpr double lags_of_a_block = 16;  // a block costs about as much
+
 // What branch and bound would look at, by sampling blocks of every size against a bound that a
 // thousand lags give. The sample is fixed, so the plan is the same on every machine.
 Plan plan(const Engine& e, Span range, const std::vector<Lag>& excluded) {
@@ -316,13 +318,12 @@ Plan plan(const Engine& e, Span range, const std::vector<Lag>& excluded) {
       kept += lower_bound(e, draw(), std::uint64_t{1} << bits, bound) <= bound ? 1 : 0;
     blocks += length / std::ldexp(1.0, bits) * kept / samples;
   }
-  // A block costs about as much as 16 lags of the scan.
-  if (16 * blocks < length)
+  if (lags_of_a_block * blocks < length)
     return {Method::branch_and_bound,
             fmt::format(
                 "slow planes rule out most blocks: about {:.1e} to look at, against {:.1e} lags",
                 blocks, length),
-            16 * blocks};
+            lags_of_a_block * blocks};
   return {Method::scan,
           fmt::format(
               "fast planes dominate: {:.1e} lags to scan, against about {:.1e} blocks to look at",
@@ -763,9 +764,12 @@ ExtremumReport minimum(const TrigSum& sum, const LagRange& range, const Extremum
   // A lattice may list few vectors or far too many; trying tells, and costs a part of the
   // alternative.
   if (!options.method && moving.size() <= most_lattice_planes && chosen.cost > 1e7)
-    if (auto report = lattice_minimum(sum, moving, range, options,
-                                      static_cast<std::uint64_t>(std::min(chosen.cost / 100, 1e7))))
+    if (auto report =
+            lattice_minimum(sum, moving, range, options,
+                            static_cast<std::uint64_t>(std::min(chosen.cost / 100, 1e7)))) {
+      report->walk = chosen.cost / lags_of_a_block;
       return *report;
+    }
   const std::vector<Span> chunks = pieces(span, 256);
   Search search(e, range, options, chunks.size());
   if (chosen.method == Method::scan)

@@ -231,10 +231,12 @@ struct Slope {
   std::vector<Amplitude> pull;
 };
 
-Slope slope(const Terms& terms, const Waves& waves, std::int64_t first, std::size_t count,
+// Of given weights at the lags first, first + 1, ...
+Slope slope(std::vector<double> terms, const Waves& waves, std::int64_t first,
             const std::atomic<bool>* stop) {
   Slope result;
-  result.terms = all_terms(terms, first, count, stop);
+  result.terms = std::move(terms);
+  const std::size_t count = result.terms.size();
   const auto size = static_cast<std::size_t>(Waves::panel);
   std::vector<std::vector<Amplitude>> parts((count + size - 1) / size,
                                             std::vector<Amplitude>(waves.planes()));
@@ -249,6 +251,11 @@ Slope slope(const Terms& terms, const Waves& waves, std::int64_t first, std::siz
     for (std::size_t f = 0; f < part.size(); ++f)
       result.pull[f] += Amplitude(-part[f].real(), part[f].imag());
   return result;
+}
+
+Slope slope(const Terms& terms, const Waves& waves, std::int64_t first, std::size_t count,
+            const std::atomic<bool>* stop) {
+  return slope(all_terms(terms, first, count, stop), waves, first, stop);
 }
 
 double largest_pull(const Slope& s) {
@@ -482,6 +489,69 @@ bool index_excluded(const std::vector<ComplexAmplitude>& head,
   const Enclosure bound = enclosure(I(I(1) / (I(1) + least)));
   if (most != nullptr) *most = bound.hi;
   return bound.hi < question.mass;
+}
+
+std::optional<LagParts> index_mixture(const std::vector<ComplexAmplitude>& head,
+                                      const std::vector<Formula>& frequencies,
+                                      const HorizonQuestion& question, std::int64_t length) {
+  check_index(head, frequencies, question);
+  if (length < 2 || length <= question.offset || length > longest_horizon) return std::nullopt;
+  const Waves waves(frequencies);
+  const double scale = question.scale.convert_to<double>();
+  const std::int64_t first = -question.offset;
+  const std::vector<double> terms = all_terms(Terms(waves, doubles(head), scale), first,
+                                              static_cast<std::size_t>(length), question.stop);
+  std::vector<std::size_t> order;  // the heaviest first
+  for (std::size_t s = 0; s < terms.size(); ++s)
+    if (terms[s] > 0 && std::isfinite(terms[s])) order.push_back(s);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t s, std::size_t t) { return terms[s] > terms[t]; });
+  const double wanted = std::log(Rational(1 / question.mass - 1).convert_to<double>());
+
+  // The `count` heaviest lags in whole parts, if they prove it; doubles, with room for their
+  // errors.
+  const auto mixture = [&](std::size_t count) -> std::optional<LagParts> {
+    RunningSum sum;
+    for (std::size_t i = 0; i < count; ++i) sum.add(terms[order[i]]);
+    LagParts result;
+    std::int64_t left = LagParts::total;
+    std::vector<std::pair<std::int64_t, std::int64_t>> parts;  // lag, parts
+    for (std::size_t i = 0; i < count; ++i) {
+      const double share = terms[order[i]] / sum.value() * static_cast<double>(LagParts::total);
+      const auto some = static_cast<std::int64_t>(std::floor(share));
+      if (some < 1) break;
+      parts.emplace_back(first + static_cast<std::int64_t>(order[i]), some);
+      left -= some;
+    }
+    if (parts.empty() || parts.front().second + left < 1) return std::nullopt;
+    parts.front().second += left;
+    std::sort(parts.begin(), parts.end());
+    std::vector<double> weights(terms.size());
+    RunningSum entropy;
+    for (const auto& [lag, some] : parts) {
+      const double w = static_cast<double>(some) / static_cast<double>(LagParts::total);
+      weights[static_cast<std::size_t>(lag - first)] = w;
+      entropy.add(-w * std::log(w));
+      result.lags.push_back(lag);
+      result.parts.push_back(some);
+    }
+    const double pull = largest_pull(slope(std::move(weights), waves, first, question.stop));
+    if (!(entropy.value() - scale * pull > wanted + 1e-11 * (1 + scale))) return std::nullopt;
+    return result;
+  };
+  auto result = mixture(order.size());
+  if (!result) return std::nullopt;
+  std::size_t fails = 0;
+  for (std::size_t holds = result->lags.size(); holds - fails > 1 + holds / 256;) {
+    const std::size_t middle = fails + (holds - fails) / 2;
+    if (auto fewer = mixture(middle)) {
+      holds = middle;
+      result = std::move(fewer);
+    } else {
+      fails = middle;
+    }
+  }
+  return result;
 }
 
 Exclusion index_far_exclusion(const std::vector<Formula>& frequencies,

@@ -85,7 +85,7 @@ struct IndexHorizon {
 /// The Index head that keeps the mass longest, and a length that none exceeds: survival.guaranteed
 /// <= exclusion.bound, as a rule equal. Guarantee: both proven, like index_survival and
 /// index_exclusion; that the two meet is Heuristic. Domain: up to 2048 planes, else as index_mass.
-/// Cost: about 20 to 60 passes of 8 operations per plane and lag. Deterministic for every number
+/// Cost: about 20 to 100 passes of 8 operations per plane and lag. Deterministic for every number
 /// of threads. Source: R9.
 [[nodiscard]] IndexHorizon index_horizon_of_table(const std::vector<Formula>& frequencies,
                                                   const HorizonQuestion& question);
@@ -98,11 +98,41 @@ struct IndexHorizon {
                                   const HorizonQuestion& question, std::int64_t length,
                                   Rational* most = nullptr);
 
+/// A mixture of lags: lags[j], increasing, has parts[j] of `total` parts, all parts together.
+struct LagParts {
+  static constexpr std::int64_t total = 1'000'000'000'000'000;
+  std::vector<std::int64_t> lags;
+  std::vector<std::int64_t> parts;
+};
+
+/// What proves, without exponentials, that no head of equal keys has the mass at this length: few
+/// lags with weights w such that, by Gibbs' inequality,
+///     log S >= sum_j w_j log(1/w_j) - scale * max_f |sum_j w_j (1 - e^{i theta_f s_j})|
+/// is above log(1/mass - 1) for every head. The weights are those of the tangent at `head`, on as
+/// many of the heaviest lags as it takes. Nothing where `head` does not prove it. Guarantee:
+/// Heuristic, with room for the errors of doubles; index_horizon_facts() states it, the checker
+/// proves it. Cost: about 20 passes of 4 operations per plane and lag. Shapes, domain and source as
+/// index_mass.
+[[nodiscard]] std::optional<LagParts> index_mixture(const std::vector<ComplexAmplitude>& head,
+                                                    const std::vector<Formula>& frequencies,
+                                                    const HorizonQuestion& question,
+                                                    std::int64_t length);
+
 /// The bound that equal weights on all lags give, of any size up to 10^100: sum_s e^{i theta s} has
 /// a closed form. From length `above` + 1 on. Guarantee: proven. Cost: O(planes) per length tried,
 /// a few hundred of them. Source: R9.
 [[nodiscard]] Exclusion index_far_exclusion(const std::vector<Formula>& frequencies,
                                             const HorizonQuestion& question, const Lag& above);
+
+/// What proves both numbers: the amplitudes are those of a head, its mass at the length it survives
+/// to and at the next, and what holds every head down at the length after the bound. Shapes as
+/// index_mass; `survival` and `exclusion` are of the same question. Error(undecided) where the
+/// bound is too close for a mixture in parts of 10^-15. Cost: index_mixture. Source: R9.
+[[nodiscard]] std::vector<Fact> index_horizon_facts(const std::vector<ComplexAmplitude>& amplitudes,
+                                                    const std::vector<Formula>& frequencies,
+                                                    const HorizonQuestion& question,
+                                                    const Survival& survival,
+                                                    const Exclusion& exclusion);
 
 // ------------------------------------------------------------------------------------- Retrieval
 
@@ -147,5 +177,14 @@ struct RetrievalHorizon {
 /// Source: R9, R5.
 [[nodiscard]] Exclusion retrieval_exclusion(const std::vector<Formula>& frequencies,
                                             const RetrievalHorizonQuestion& question);
+
+/// What proves both numbers, by definition. `all` has the planes of `exclusion`: `frequencies`, and
+/// any that the head does not use. Shapes as retrieval_mass. Cost: none.
+[[nodiscard]] std::vector<Fact> retrieval_horizon_facts(const std::vector<Rational>& amplitudes,
+                                                        const std::vector<Formula>& frequencies,
+                                                        const std::vector<Formula>& all,
+                                                        const RetrievalHorizonQuestion& question,
+                                                        const Survival& survival,
+                                                        const Exclusion& exclusion);
 
 }  // namespace ropewalk::proofs_numeric

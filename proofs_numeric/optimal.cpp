@@ -430,15 +430,37 @@ void add_dual(std::vector<Fact>& facts, const std::vector<Formula>& frequencies,
 
 }  // namespace
 
+Fact head_fact(const std::vector<ComplexAmplitude>& amplitudes) {
+  std::vector<Rational> re;
+  std::vector<Rational> im;
+  std::vector<Rational> size;
+  Rational sum;
+  for (const ComplexAmplitude& b : amplitudes) {
+    re.push_back(b.re);
+    im.push_back(b.im);
+    size.push_back(size_of(b));
+    sum += size.back();
+  }
+  return relation(
+      "all(f in 0..planes-1: size[f] >= 0 and size[f]^2 >= re[f]^2 + im[f]^2) and "
+      "sum(f in 0..planes-1: size[f]) <= 1" +
+          std::string(sum <= 1 ? "" : " + 10^-50"),
+      {{{"planes", std::to_string(amplitudes.size())}},
+       {{"re", entries(re)}, {"im", entries(im)}, {"size", entries(size)}}});
+}
+
+Fact head_fact(const std::vector<Rational>& amplitudes) {
+  return relation(
+      "all(f in 0..planes-1: amplitude[f] >= 0) and "
+      "sum(f in 0..planes-1: amplitude[f]) = 1",
+      {{{"planes", std::to_string(amplitudes.size())}}, {{"amplitude", entries(amplitudes)}}});
+}
+
 std::vector<Fact> optimal_facts(const std::vector<Formula>& frequencies, const Lag& reach,
                                 const OptimalHead& head, std::atomic<bool>* stop) {
   const LagRange range{1, reach, {}};
-  Names names{{{"planes", std::to_string(frequencies.size())}},
-              {{"amplitude", entries(head.amplitudes)}}};
   std::vector<Fact> facts{margin_fact(loss_of(head.amplitudes, frequencies), range, stop),
-                          relation("all(f in 0..planes-1: amplitude[f] >= 0) and "
-                                   "sum(f in 0..planes-1: amplitude[f]) = 1",
-                                   names)};
+                          head_fact(head.amplitudes)};
   add_dual(facts, frequencies, range, head.dual, head.optimum,
            "sum(j in 0..lags-1: weight[j]*(1 - cos(lag[j]*theta[f])))", "hi");
   return facts;
@@ -451,19 +473,7 @@ std::vector<Fact> offset_facts(const std::vector<Formula>& frequencies, const La
   // A head without weight has the margin 0.
   if (const TrigSum sum = offset_loss(head.amplitudes, frequencies); !sum.terms.empty())
     facts.push_back(margin_fact(sum, range, stop));
-  std::vector<Rational> re;
-  std::vector<Rational> im;
-  std::vector<Rational> size;
-  for (const ComplexAmplitude& b : head.amplitudes) {
-    re.push_back(b.re);
-    im.push_back(b.im);
-    size.push_back(size_of(b));
-  }
-  facts.push_back(
-      relation("all(f in 0..planes-1: size[f] >= 0 and size[f]^2 >= re[f]^2 + "
-               "im[f]^2) and sum(f in 0..planes-1: size[f]) <= 1",
-               {{{"planes", std::to_string(frequencies.size())}},
-                {{"re", entries(re)}, {"im", entries(im)}, {"size", entries(size)}}}));
+  facts.push_back(head_fact(head.amplitudes));
   // Squared: the modulus of a sum over the unit circle.
   add_dual(facts, frequencies, range, head.dual, head.optimum,
            "sum(j in 0..lags-1: weight[j]*(1 - cos(lag[j]*theta[f])))^2 + "

@@ -122,6 +122,10 @@ struct OffsetHead {
                                              const Lag& length, const Lag& offset,
                                              const OffsetHead& head,
                                              std::atomic<bool>* stop = nullptr);
+/// The sizes of complex amplitudes add up to at most 1 (to 1 + 10^-50 where rounding the sizes up
+/// asks for it); real ones are >= 0 and add up to 1. Cost: none.
+[[nodiscard]] Fact head_fact(const std::vector<ComplexAmplitude>& amplitudes);
+[[nodiscard]] Fact head_fact(const std::vector<Rational>& amplitudes);
 /// The margin of equal amplitudes, as uniform_margin() has it. Cost: one minimum().
 [[nodiscard]] Fact uniform_fact(const std::vector<Formula>& frequencies, const Lag& reach,
                                 std::atomic<bool>* stop = nullptr);

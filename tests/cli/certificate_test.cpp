@@ -75,6 +75,16 @@ const std::vector<std::string> commands{
     "optimal --base 5e5 --planes 64 --reach 16 --offset 0",
     "optimal --base 5e5 --planes 16 --reach 8 --offset 3",
     "optimal --base 5e5 --planes 1 --reach 1e30",
+    "optimal --base 1e4 --planes 16 --reach 100 --alphabet 5",
+    "optimal --base 1e4 --planes 16 --reach 99 --alphabet 5 --head centred",
+    "optimal --base 1e4 --planes 64 --reach 1000 --alphabet 8 --head orthogonal",
+    "horizon --base 5e5 --planes 64 --scale 15",
+    "horizon --base 100 --planes 4 --scale 20 --mass 0.5 --amplitudes uniform",
+    "horizon --base 5e5 --planes 64 --scale 15 --amplitudes uniform",
+    "horizon --base 5e5 --planes 64 --scale 20 --reach 2000",
+    "horizon --base 1e4 --planes 64 --scale 25 --alphabet 8",
+    "horizon --base 1e4 --planes 64 --scale 15 --alphabet 8 --head centred",
+    "horizon --base 1e4 --planes 64 --scale 10 --alphabet 8 --head orthogonal",
     "base --length 512 --dim 64",
     "base --length 1024 --from 4000 --to 6000",
     "base --length 5 --dim 2",
@@ -130,6 +140,43 @@ TEST_CASE("a certificate holds what was printed") {
         out["min"]["lo"].get<std::string>().substr(0, 20));
   const auto base = run("base --length 512 --json --certificate " + file).json();
   CHECK(nlohmann::json::parse(read(file))["facts"][0]["infimum"] == base["infimum"]);
+}
+
+TEST_CASE("a horizon one off is rejected") {
+  if (!has_checker()) return tests::skipped("ropewalk-check is not part of this build");
+  const Folder folder;
+  const std::string file = folder / "a.json";
+  const std::string script =
+      "import hashlib, json, sys; body = json.load(open(sys.argv[1])); del body[\"sha256\"]; "
+      "fact = body[\"facts\"][int(sys.argv[2])]; "
+      "fact[\"where\"][\"n\"] = str(int(fact[\"where\"][\"n\"]) + int(sys.argv[3])); "
+      "text = json.dumps(body, sort_keys=True, separators=(\",\", \":\"), ensure_ascii=False); "
+      "body[\"sha256\"] = hashlib.sha256(text.encode()).hexdigest(); "
+      "json.dump(body, open(sys.argv[4], \"w\"))";
+  for (const std::string command : {"horizon --base 100 --planes 4 --scale 10 --mass 0.5",
+                                    "horizon --base 100 --planes 4 --scale 10 --alphabet 3"}) {
+    REQUIRE(run(command + " --certificate " + file).code == 0);
+    REQUIRE(rejected(file) == 0);
+    // The mass is not there with a key more, and is there with a key less.
+    for (const std::string change : {"1 1", "2 -1"}) {
+      CAPTURE(command, change);
+      const std::string other = folder / "b.json";
+      const std::string alter =
+          "'" ROPEWALK_PYTHON "' -c '" + script + "' '" + file + "' " + change + " '" + other + "'";
+      REQUIRE(std::system(alter.c_str()) == 0);
+      CHECK(rejected(other) != 0);
+    }
+  }
+}
+
+TEST_CASE("no certificate where the checker could not follow a lattice") {
+  const Folder folder;
+  const std::string file = folder / "a.json";
+  const Run r = run("extremum --base 1e4 --planes 3 --reach 1e18 --certificate " + file);
+  CHECK(r.code == 2);
+  CHECK(r.complains("lattice"));
+  CHECK(r.out.empty());
+  CHECK_FALSE(std::filesystem::exists(file));
 }
 
 TEST_CASE("a certificate is written whole or not at all") {
