@@ -59,7 +59,8 @@ class Task {
     if ((bindings_ || pairs_ ? large_ : small_).size() > letters_)
       throw Rejected("more letters than the task has");
     if (bindings_ && small_.size() > others_) throw Rejected("more attributes than the task has");
-    const size_t digits = query ? std::string::npos : token.find_first_of("123456789");
+    const bool symbol = query && name_ != "position";
+    const size_t digits = symbol ? std::string::npos : token.find_first_of("123456789");
     if (digits != std::string::npos && mpz_class(token.substr(digits)) > others_)
       throw Rejected("'" + token + "' is no token of the task");
   }

@@ -22,7 +22,7 @@ Exit status: 0 if every file is accepted; 1 if one is rejected; 2 for bad usage 
 certificate; 4 if one cannot be read. The largest counts.
 
 Examples:
-  ropewalk-check minimum.json verdicts/*.json
+  ropewalk-check minimum.json verdicts/R*.json
   ropewalk-check --json minimum.json
 )";
 
@@ -62,5 +62,9 @@ int main(int argc, char** argv) {
   }
   if (as_json)
     std::cout << results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  if (!std::cout.flush()) {
+    std::cerr << "ropewalk-check: the output cannot be written\n";
+    return 4;
+  }
   return code;
 }

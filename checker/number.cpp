@@ -34,8 +34,6 @@ void absolute(Value& v) {
 
 void floor_value(Value& v) {
   const Ball x = v.enclosure();
-  if (!v.rational() && arf_cmpabs_2exp_si(arb_midref(x), exact_bits) > 0)
-    throw Open("floor of a huge value");
   const mpz_class n = v.rational() ? floor(v.p) : end_of(x, false, ARF_RND_FLOOR);
   if (!v.rational() && n != end_of(x, true, ARF_RND_FLOOR))
     throw Open("floor of a value next to an integer");
@@ -106,11 +104,14 @@ mpz_class end_of(const Ball& x, bool upper, arf_rnd_t rounding, long shift) {
   arf_init(end);
   fmpz_init(n);
   (upper ? arb_get_ubound_arf : arb_get_lbound_arf)(end, x, 2 * exact_bits);
+  const bool huge = !arf_is_finite(end) || arf_cmpabs_2exp_si(end, exact_bits) > 0;
+  if (huge) arf_zero(end);
   arf_mul_2exp_si(end, end, shift);
   arf_get_fmpz(n, end, rounding);
   fmpz_get_mpz(out.get_mpz_t(), n);
   fmpz_clear(n);
   arf_clear(end);
+  if (huge) throw Open("a huge value");
   return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <csignal>
 #include <iostream>
 #include <memory>
 
@@ -152,7 +154,10 @@ int run(const Arguments& args) {
   const tbb::global_control limit = thread_limit(args.common);
   const BaseQuestion question = parse(args);
   check_certificate(args.certificate);
+  static std::atomic<bool> interrupted = false;
+  std::signal(SIGINT, [](int) { interrupted = true; });
   BaseOptions options;
+  options.stop = &interrupted;
   const bool draws = draws_progress();
   if (draws)
     options.progress = [](double share) {

@@ -185,8 +185,9 @@ int run(const Arguments& args) {
   const auto nodes = (low ? low->nodes : 0) + (high ? high->nodes : 0);
 
   std::vector<Fact> facts;
-  if (low) facts.push_back(extremum_fact(Which::minimum, sum, range, *low));
-  if (high) facts.push_back(extremum_fact(Which::maximum, sum, range, *high));
+  const bool asked = !args.certificate.empty();
+  if (asked && low) facts.push_back(extremum_fact(Which::minimum, sum, range, *low));
+  if (asked && high) facts.push_back(extremum_fact(Which::maximum, sum, range, *high));
   write_certificate(
       args.certificate, Verdict::proved, facts,
       {{"command", "ropewalk extremum"},

@@ -135,6 +135,7 @@ std::vector<std::string> notes_of(const Asked& asked) {
   notes.push_back(fmt::format("--scale is ||q|| ||k|| times the model's own factor {} = {}",
                               rope.logit_scale.text(),
                               shown(theory::enclose(rope.logit_scale, 12).middle())));
+  notes.insert(notes.end(), rope.warnings.begin(), rope.warnings.end());
   if (rope.sliding_window)
     notes.push_back("sliding_window = " + rope.sliding_window->str() +
                     ": at most so many keys are seen, and the mass stays the same beyond");
@@ -298,7 +299,7 @@ void print(const Arguments& args, const Asked& asked, const Answer& answer, doub
       survives                          ? "the mass is there at every length"
       : answer.survival.capped          ? "and not looked at beyond"
       : answer.survival.guaranteed == 0 ? "no length has the mass"
-                                        : "the longest input with the mass");
+                                        : "the longest input at which the head below has the mass");
   row("mass", text(answer.survival.mass, 10),
       survives ? fmt::format("with all {} keys", question.reach)
       : answer.survival.guaranteed == 0
@@ -308,7 +309,9 @@ void print(const Arguments& args, const Asked& asked, const Answer& answer, doub
     row("bound", "none", "no length up to 1e100 is proven too long");
   else
     row("bound", bound,
-        never ? "no length is proven too long" : "no head of this scale keeps the mass beyond");
+        never        ? "no length is proven too long"
+        : asked.kind ? "no head of this scale keeps the mass beyond"
+                     : "no head of equal keys and this scale keeps the mass beyond");
   if (asked.kind && asked.kind->code == RetrievalCode::orthogonal) {
     row("planes", fmt::format("{} of {}, one per letter", answer.letters.size(),
                               asked.table.frequencies.size()));

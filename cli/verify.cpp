@@ -235,6 +235,13 @@ int run(const Arguments& args) {
     }
     std::cout << fmt::format("{} claims: {} as expected; {} proved, {} refuted, {} undecided\n",
                              outcomes.size(), expected, counts[0], counts[1], counts[2]);
+    if (args.ids.empty() && !args.all) {
+      const auto every = ledger();
+      const auto left = std::count_if(every.begin(), every.end(), [&](const Claim& c) {
+        return c.is_long && (args.paper.empty() || c.paper == args.paper);
+      });
+      if (left != 0) std::cout << left << " of long scope left out (--all judges them)\n";
+    }
   }
   if (wrong) return check_failed;
   return open ? undecided : as_expected;

@@ -1394,11 +1394,14 @@ class Reader {
       from("sliding_window", "none", window->path + " is -1");
       return;
     }
+    if (mixed && kind_.empty()) {
+      from("sliding_window", "none", "no layer named, so those of full attention");
+      warn(window->path + " = " + show(window->value) + ": holds for the sliding layers only (" +
+           kind_source_ + "), full attention is meant here; --layer K tells of layer K");
+      return;
+    }
     out_.sliding_window = to_integer(*window);
     from("sliding_window", out_.sliding_window->str(), window->path);
-    if (mixed && kind_.empty())
-      warn(window->path + " = " + show(window->value) + ": holds for the sliding layers only (" +
-           kind_source_ + "); --layer K tells of layer K");
   }
 
   // --- pieces that change attention but not this table

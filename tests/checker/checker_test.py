@@ -157,7 +157,9 @@ class Facts(Case):
                 (changed(good, "records", good["records"][:3] + good["records"][4:]), "records[2]: lag 25"),
                 (changed(good, "records", 2, "lo", "0.01130"), "records[2]: lag 19"),
                 (changed(good, "records", 5, "hi", "0.000038"), "records[5]: lag 333"),
-                (changed(good, "records", 4, "lag", "43"), "records[3]: not beaten by the next"),
+                (changed(good, "records", 4, "lag", "43"), "records[4]: lag 43"),
+                (changed(good, "records", [{**good["records"][0], "lo": "0", "hi": "1"}, good["records"][-1]]), "records[0]: not beaten"),
+                (changed(good, "records", 2, "hi", "1"), "records[1]: not beaten by the next"),
                 (changed(good, "records", 4, "lag", "45"), "records[3]: lag 44")]:
             self.rejected([bad], reason)
         # Beyond 2^64; and a maximum with a phase and a term that stands still.
@@ -329,7 +331,7 @@ class Facts(Case):
                 (pairs, "AA BB BB", "rows[1]: another query"),
                 (pairs, "AA BB AC", "more letters"), (pairs, "AB BB AB", "'AB' wants a letter that is not there"),
                 (pairs, "AA A1 AB", "is no token"), (clean, "B1 B1 AB", "the sum"), (clean, "B1 A1 AB", "in two tokens"),
-                (position, "a b ?3", "is not there"), (position, "a ?1 ?1", "before the last position"), (position, "a b b", "no query"),
+                (position, "a b ?3", "is no token"), (position, "a ?1 ?1", "before the last position"), (position, "a b b", "no query"),
                 (symbol, "A:x A:y ?A", "two attributes"), (symbol, "B:x B:y ?A", "is not there"), (symbol, "A:x B:z ?A", "more attributes")]:
             self.rejected([changed(fact, "rows", 0, "input", tokens.split())], reason)
         self.rejected([changed(index, "rows", 1, "input", ["b", "b", "1"])], "rows[1]: another query or bag")
