@@ -198,8 +198,10 @@ TEST_CASE("a certificate is written whole or not at all") {
 
 TEST_CASE("verify --out writes a certificate per claim, the same every time") {
   const Folder folder;
-  REQUIRE(run("verify --out " + folder / "a").code == 0);
-  REQUIRE(run("verify --threads 1 --out " + folder / "b").code == 0);
+  // An instrumented command is twenty times slower: there one paper stands for all.
+  const std::string verify = tests::instrumented ? "verify --paper P2" : "verify";
+  REQUIRE(run(verify + " --out " + folder / "a").code == 0);
+  REQUIRE(run(verify + " --threads 1 --out " + folder / "b").code == 0);
   const auto summary = nlohmann::json::parse(read(folder / "a/claims.json"));
   std::string files;
   for (const auto& claim : summary["claims"]) {
@@ -215,7 +217,7 @@ TEST_CASE("verify --out writes a certificate per claim, the same every time") {
     CHECK(hashes_right(file));
     files += " '" + file + "'";
   }
-  CHECK(summary["claims"].size() > 30);
+  CHECK(summary["claims"].size() > (tests::instrumented ? 5U : 30U));
   if (has_checker())
     CHECK(rejected(files) == 0);
   else
