@@ -19,7 +19,6 @@ namespace ropewalk::proofs_numeric {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_complex = 2048;
 
 void check_index(const std::vector<ComplexAmplitude>& amplitudes,
@@ -471,7 +470,7 @@ bool index_excluded(const std::vector<ComplexAmplitude>& head,
   if (length <= question.offset + (question.offset == 0 ? 1 : 0) || length > longest_horizon)
     return false;
   const Waves waves(frequencies);
-  const double scale = question.scale.convert_to<double>();
+  const auto scale = question.scale.convert_to<double>();
   const Terms terms(waves, doubles(head), scale);
   const Slope s =
       slope(terms, waves, -question.offset, static_cast<std::size_t>(length), question.stop);
@@ -497,7 +496,7 @@ std::optional<LagParts> index_mixture(const std::vector<ComplexAmplitude>& head,
   check_index(head, frequencies, question);
   if (length < 2 || length <= question.offset || length > longest_horizon) return std::nullopt;
   const Waves waves(frequencies);
-  const double scale = question.scale.convert_to<double>();
+  const auto scale = question.scale.convert_to<double>();
   const std::int64_t first = -question.offset;
   const std::vector<double> terms = all_terms(Terms(waves, doubles(head), scale), first,
                                               static_cast<std::size_t>(length), question.stop);
