@@ -145,7 +145,7 @@ std::vector<std::string> notes_of(const Asked& asked) {
                     ") in this model: that is another head, and both numbers are for the one "
                     "without");
   if (rope.model_type == "gpt_oss")
-    notes.push_back(
+    notes.emplace_back(
         "attention sinks take mass from every key in this model: the mass of the target "
         "among the keys is meant");
   if (asked.kind && rope.head_dim > rope.rotary_dim)
