@@ -4,7 +4,6 @@ namespace ropewalk::proofs_numeric {
 
 namespace {
 
-constexpr Eigen::Index blocks = 64;
 constexpr Eigen::Index offsets = 512;
 constexpr double unit = 0x1p-53;
 
