@@ -13,6 +13,10 @@ void add_extremum(CLI::App& root, int& exit_code);
 void add_horizon(CLI::App& root, int& exit_code);
 void add_optimal(CLI::App& root, int& exit_code);
 void add_schedule(CLI::App& root, int& exit_code);
+void add_report(CLI::App& root, int& exit_code);
+void add_plot(CLI::App& root, int& exit_code);
+void add_sweep(CLI::App& root, int& exit_code);
+void add_export_store(CLI::App& root, int& exit_code);
 
 /// `verify --schedule`: the questions of the ledger for one model's table.
 struct ScheduleQuestions {

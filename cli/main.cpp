@@ -1,7 +1,10 @@
 // ropewalk: parses, calls, prints. No mathematics here.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <new>
 
@@ -50,6 +53,18 @@ void refuse_empty_arguments(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_arguments(*command);
 }
 
+// `ropewalk design ...` is the program ropewalk-design, which lies beside this one where it was
+// built.
+void become_design(char** arguments) {
+  std::error_code problem;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", problem);
+  const std::string program = (self.parent_path() / "ropewalk-design").string();
+  execv(program.c_str(), arguments);
+  throw ropewalk::Error(ropewalk::ErrorCode::unsupported,
+                        "this ropewalk was built without Ceres, which `design` needs: install "
+                        "libceres-dev and build again");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -77,8 +92,14 @@ int main(int argc, char** argv) {
   ropewalk::cli::add_horizon(root, exit_code);
   ropewalk::cli::add_optimal(root, exit_code);
   ropewalk::cli::add_schedule(root, exit_code);
+  ropewalk::cli::add_sweep(root, exit_code);
+  ropewalk::cli::add_report(root, exit_code);
+  ropewalk::cli::add_plot(root, exit_code);
+  ropewalk::cli::add_export_store(root, exit_code);
+  root.add_subcommand("design", "Search a frequency table for a length (where built with Ceres)");
   refuse_empty_arguments(root);
   try {
+    if (argc > 1 && argv[1] == std::string("design")) become_design(argv + 1);
     if (const std::string first = argc > 1 ? argv[1] : ""; !first.empty() && first != "--help" &&
                                                            first != "-h" && first != "--version" &&
                                                            !is_command(root, first))

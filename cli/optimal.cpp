@@ -278,16 +278,21 @@ int run(const Arguments& args) {
     if (options.progress) std::cerr << "\r               \r";
     const Enclosure uniform = retrieval_margin_of(equal_amplitudes(planes.size()), planes,
                                                   kind->alphabet, last, kind->code, &interrupted);
-    if (!args.certificate.empty())
+    if (!args.certificate.empty()) {
+      std::vector<Fact> facts =
+          retrieval_optimum_facts(planes, kind->alphabet, last, kind->code, head);
+      for (Fact& fact : retrieval_margin_facts(equal_amplitudes(planes.size()), planes,
+                                               kind->alphabet, last, kind->code, uniform))
+        facts.push_back(std::move(fact));
       write_certificate(
-          args.certificate, within_width(head) ? Verdict::proved : Verdict::undecided,
-          retrieval_facts(planes, kind->alphabet, last, kind->code, head, uniform),
+          args.certificate, within_width(head) ? Verdict::proved : Verdict::undecided, facts,
           {{"command", "ropewalk optimal"},
            {"statement",
             "The best margin of a Retrieval head of this kind on these planes lies between that of "
             "the amplitudes, over all encounters, and what the weights on encounters allow; last, "
             "the margin of equal amplitudes."},
            {"optimum", json(head.optimum)}});
+    }
     return print(args, *kind, head, uniform, seconds_passed());
   }
   const auto answer = [&](auto&& solve, auto&& facts_of) {

@@ -89,14 +89,19 @@ struct OrthogonalHead {
 [[nodiscard]] OrthogonalHead orthogonal_retrieval(const std::vector<Formula>& frequencies,
                                                   const Integer& alphabet, std::int64_t reach);
 
-/// What proves the bracket of a plain or centred head's optimum, and the margin of equal
-/// amplitudes: the amplitudes are those of a head, their margin is at least `lo` over all
-/// encounters, the dual is a mixture of encounters, no plane gets more than `hi` against it. Cost:
-/// a pass over the lags.
-[[nodiscard]] std::vector<Fact> retrieval_facts(const std::vector<Formula>& frequencies,
-                                                const Integer& alphabet, std::int64_t reach,
-                                                RetrievalCode code, const RetrievalHead& head,
-                                                const Enclosure& uniform);
+/// What proves the bracket of a plain or centred head's optimum: the amplitudes are those of a
+/// head, their margin is at least `lo` over all encounters, the dual is a mixture of encounters, no
+/// plane gets more than `hi` against it. Cost: a pass over the lags.
+[[nodiscard]] std::vector<Fact> retrieval_optimum_facts(const std::vector<Formula>& frequencies,
+                                                        const Integer& alphabet, std::int64_t reach,
+                                                        RetrievalCode code,
+                                                        const RetrievalHead& head);
+/// The margin of a stated head lies in its enclosure, as retrieval_margin_of() has it. Cost: a pass
+/// over the lags.
+[[nodiscard]] std::vector<Fact> retrieval_margin_facts(const std::vector<Rational>& amplitudes,
+                                                       const std::vector<Formula>& frequencies,
+                                                       const Integer& alphabet, std::int64_t reach,
+                                                       RetrievalCode code, const Enclosure& margin);
 /// The margin of the orthogonal head, and what makes it the best of its kind if it is: its planes
 /// are the slowest, and no angle is above half a turn. Cost: none.
 [[nodiscard]] std::vector<Fact> orthogonal_facts(const std::vector<Formula>& frequencies,

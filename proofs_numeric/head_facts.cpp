@@ -112,6 +112,28 @@ std::string rounded(const Rational& x, theory::Round round) {
 
 }  // namespace
 
+std::vector<Fact> index_least_scale_facts(const std::vector<Rational>& amplitudes,
+                                          const std::vector<Formula>& frequencies,
+                                          const HorizonQuestion& question, std::int64_t length,
+                                          const Enclosure& scale) {
+  std::vector<Rational> a;
+  std::vector<Formula> theta;
+  for (std::size_t f = 0; f < amplitudes.size(); ++f) {
+    if (amplitudes[f] == 0) continue;
+    a.push_back(amplitudes[f]);
+    theta.push_back(frequencies[f]);
+  }
+  return crossing(
+      "target*sum(s in -m..n-1-m: exp(-beta*sum(f in 0..planes-1: a[f]*(1 - cos(s*theta[f]))))) - "
+      "1",
+      "beta", scale,
+      {{{"planes", std::to_string(theta.size())},
+        {"target", question.mass.str()},
+        {"m", std::to_string(question.offset)},
+        {"n", std::to_string(length)}},
+       {{"a", entries(a)}, {"theta", entries(theta)}}});
+}
+
 std::vector<Fact> index_horizon_facts(const std::vector<ComplexAmplitude>& amplitudes,
                                       const std::vector<Formula>& frequencies,
                                       const HorizonQuestion& question, const Survival& survival,
@@ -240,9 +262,9 @@ std::vector<Fact> retrieval_horizon_facts(const std::vector<Rational>& amplitude
   return facts;
 }
 
-std::vector<Fact> retrieval_facts(const std::vector<Formula>& frequencies, const Integer& alphabet,
-                                  std::int64_t reach, RetrievalCode code, const RetrievalHead& head,
-                                  const Enclosure& uniform) {
+std::vector<Fact> retrieval_optimum_facts(const std::vector<Formula>& frequencies,
+                                          const Integer& alphabet, std::int64_t reach,
+                                          RetrievalCode code, const RetrievalHead& head) {
   using theory::Round;
   Names own = margin_names(head.amplitudes, frequencies, alphabet, reach, code);
   own.where.emplace_back("lo", rounded(head.optimum.lo, Round::down));
@@ -276,15 +298,19 @@ std::vector<Fact> retrieval_facts(const std::vector<Formula>& frequencies, const
       "max(f in 0..planes-1: sum(j in 0..pairs-1: weight[j]*(cos((match[j] - shift)*theta[f]) - "
       "cos(2*pi*letter[j]/letters + (distractor[j] - shift)*theta[f])))) <= hi",
       game));
-
-  Names equal =
-      margin_names(equal_amplitudes(frequencies.size()), frequencies, alphabet, reach, code);
-  Names above = equal;
-  equal.where.emplace_back("lo", rounded(uniform.lo, Round::down));
-  above.where.emplace_back("hi", rounded(uniform.hi, Round::up));
-  facts.push_back(relation(least_margin + " >= lo", equal));
-  facts.push_back(relation(most_margin + " <= hi", above));
   return facts;
+}
+
+std::vector<Fact> retrieval_margin_facts(const std::vector<Rational>& amplitudes,
+                                         const std::vector<Formula>& frequencies,
+                                         const Integer& alphabet, std::int64_t reach,
+                                         RetrievalCode code, const Enclosure& margin) {
+  using theory::Round;
+  Names below = margin_names(amplitudes, frequencies, alphabet, reach, code);
+  Names above = below;
+  below.where.emplace_back("lo", rounded(margin.lo, Round::down));
+  above.where.emplace_back("hi", rounded(margin.hi, Round::up));
+  return {relation(least_margin + " >= lo", below), relation(most_margin + " <= hi", above)};
 }
 
 std::vector<Fact> orthogonal_facts(const std::vector<Formula>& frequencies, std::int64_t reach,

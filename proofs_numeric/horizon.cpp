@@ -157,6 +157,42 @@ Enclosure index_mass(const std::vector<ComplexAmplitude>& amplitudes,
   return mass_of(sum, terms.error());
 }
 
+std::optional<Enclosure> index_least_scale(const std::vector<Rational>& amplitudes,
+                                           const std::vector<Formula>& frequencies,
+                                           const HorizonQuestion& question, std::int64_t length) {
+  std::vector<ComplexAmplitude> head;
+  for (const Rational& a : amplitudes) {
+    if (a < 0) throw Error(ErrorCode::bad_value, "an amplitude is negative: " + a.str());
+    head.push_back({a, 0});
+  }
+  HorizonQuestion at = question;
+  // -1 missed, 1 met, 0 where the errors of doubles leave it open. No loss is negative, so the mass
+  // grows with the scale.
+  const auto verdict = [&](double scale) {
+    at.scale = Rational(scale);
+    const Enclosure mass = index_mass(head, frequencies, at, length);
+    return mass.hi < question.mass ? -1 : mass.lo >= question.mass ? 1 : 0;
+  };
+  if (Rational(1, length) >= question.mass) return Enclosure(Rational(0));
+  constexpr double largest = 1e6;
+  double missed = 0;
+  double met = 1;
+  while (verdict(met) != 1) {
+    stop_if(question.stop);
+    if (met == largest) return std::nullopt;
+    if (verdict(met) == -1) missed = met;
+    met = std::min(2 * met, largest);
+  }
+  while (met - missed > 1e-9 * met) {
+    stop_if(question.stop);
+    const double middle = missed + (met - missed) / 2;
+    const int v = verdict(middle);
+    if (v == 0) break;
+    (v == 1 ? met : missed) = middle;
+  }
+  return Enclosure(Rational(missed), Rational(met));
+}
+
 Survival index_survival(const std::vector<ComplexAmplitude>& amplitudes,
                         const std::vector<Formula>& frequencies, const HorizonQuestion& question) {
   check_index(amplitudes, frequencies, question);

@@ -69,6 +69,22 @@ struct Exclusion {
                                    const std::vector<Formula>& frequencies,
                                    const HorizonQuestion& question, std::int64_t length);
 
+/// The smallest scale, up to 10^6, at which a head of real amplitudes has the mass at one length;
+/// the scale of the question is not used. 0 where equal keys have it already; nothing where no such
+/// scale has it. Guarantee: Enclosure: the mass is missed at its lower end and met at its upper
+/// end; relative width about 10^-9. Shapes and domain as index_mass, amplitudes >= 0
+/// (Error(bad_value)). Cost: about 50 times index_mass. Source: R7.
+[[nodiscard]] std::optional<Enclosure> index_least_scale(const std::vector<Rational>& amplitudes,
+                                                         const std::vector<Formula>& frequencies,
+                                                         const HorizonQuestion& question,
+                                                         std::int64_t length);
+/// What makes a scale above 0 that number. Cost: none.
+[[nodiscard]] std::vector<Fact> index_least_scale_facts(const std::vector<Rational>& amplitudes,
+                                                        const std::vector<Formula>& frequencies,
+                                                        const HorizonQuestion& question,
+                                                        std::int64_t length,
+                                                        const Enclosure& scale);
+
 /// The last length at which it is enough. Guarantee: both sides proven, by intervals where doubles
 /// do not decide; Error(undecided) where 160 digits do not either. Cost as index_mass at the length
 /// found. Domain, shapes and source as index_mass.

@@ -637,11 +637,15 @@ std::optional<Enclosure> dirichlet_bound(unsigned planes, const Lag& reach) {
 }
 
 std::optional<Enclosure> retrieval_bound(const std::vector<Formula>& frequencies,
-                                         const Lag& length) {
+                                         const theory::Integer& alphabet, const Lag& length) {
   if (frequencies.empty()) throw Error(ErrorCode::bad_value, "a head needs at least one plane");
+  if (alphabet < 2)
+    throw Error(ErrorCode::bad_value,
+                "the alphabet needs at least 2 letters, not " + alphabet.str());
   if (length < 2)
     throw Error(ErrorCode::bad_value, "the length must be at least 2, not " + length.str());
   const Rational n(length);
+  const Rational spread(alphabet, alphabet - 1);
   const Rational wanted(1, power_of_ten(20));
   Enclosure result{0, 0};
   for (const Formula& theta : frequencies) {
@@ -657,7 +661,7 @@ std::optional<Enclosure> retrieval_bound(const std::vector<Formula>& frequencies
             const I below = sin(half);
             if (!sign(below)) return std::nullopt;
             const Enclosure e =
-                enclosure(I(I(2) * abs(I(sin(I(I(length) * half)) / (I(length) * below)))));
+                enclosure(I(I(spread) * abs(I(sin(I(I(length) * half)) / (I(length) * below)))));
             best = e;
             const auto width = e.relative_width();
             return width && *width <= wanted ? best : std::nullopt;

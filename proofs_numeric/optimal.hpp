@@ -147,14 +147,17 @@ struct OffsetHead {
 /// D >= 1, T >= 1 (Error(bad_value)). Guarantee: Enclosure. Source: R3.
 [[nodiscard]] std::optional<Enclosure> dirichlet_bound(unsigned planes, const Lag& reach);
 
-/// The margin of a Retrieval head at length n is at most 2 max_f |D_n(theta_f)|, D_n(theta) =
-/// sin(n theta/2) / (n sin(theta/2)), where ||u|| ||w|| <= 1 and the query depends on the wanted
-/// letter only. Nothing where a frequency is a whole number of turns: such a plane carries a
-/// Retrieval head to any length. Units: radians per token. Domain: at least one plane, n >= 2
-/// (Error(bad_value)). Guarantee: Enclosure, of relative width below 1e-20 unless it is 0 (and then
-/// [0, tiny] unless the turns are rational); Error(undecided) where 2560 digits do not tell a
-/// frequency from whole turns. Source: R5.
+/// The margin of a Retrieval head over A letters at length n is at most A/(A-1) max_f
+/// |D_n(theta_f)|, D_n(theta) = sin(n theta/2) / (n sin(theta/2)), where ||u_a|| ||w_b|| <= 1 and
+/// the query depends on the wanted letter only: average over the ordered pairs of positions, the
+/// wanted letters a and the other letters b; what is left is u_a against A/(A-1) (w_a - mean w),
+/// and the sum of ||w_a - mean w||^2 is at most that of ||w_a||^2. Nothing where a frequency is a
+/// whole number of turns: such a plane carries a Retrieval head to any length. Units: radians per
+/// token. Domain: at least one plane, A >= 2, n >= 2 (Error(bad_value)). Guarantee: Enclosure, of
+/// relative width below 1e-20 unless it is 0 (and then [0, tiny] unless the turns are rational);
+/// Error(undecided) where 2560 digits do not tell a frequency from whole turns. Source: R5.
 [[nodiscard]] std::optional<Enclosure> retrieval_bound(const std::vector<Formula>& frequencies,
+                                                       const theory::Integer& alphabet,
                                                        const Lag& length);
 
 }  // namespace ropewalk::proofs_numeric

@@ -173,7 +173,7 @@ Judgement retrieval_needs_still_plane() {
       s += point.y;
       if (n < 2) continue;
       const Enclosure mean = enclosure(I(I(4) * (c * c + s * s) / I(n * n)));
-      const Enclosure bound = *retrieval_bound({theta}, n);
+      const Enclosure bound = *retrieval_bound({theta}, 2, n);
       holds = holds && bound.lo * bound.lo <= mean.hi && mean.lo <= bound.hi * bound.hi;
       ++kernels;
       if (n == 64 && bound.lo > 0) {
@@ -196,15 +196,15 @@ Judgement retrieval_needs_still_plane() {
         const Enclosure margin =
             retrieval_margin(theta, letters, n, Centre::plain, Reading::min)->margin;
         const auto horizon = retrieval_horizon(theta, letters, Centre::plain);
-        holds = holds && horizon && margin.lo <= retrieval_bound({theta}, n)->hi &&
+        holds = holds && horizon && margin.lo <= retrieval_bound({theta}, letters, n)->hi &&
                 (n <= *horizon || margin.hi <= tiny);
         ++heads;
       }
   // A whole table, and the same with its slower half stopped.
   constexpr unsigned length = 1000000;
-  const Enclosure value = *retrieval_bound(standard(10000, 64), length);
+  const Enclosure value = *retrieval_bound(standard(10000, 64), 2, length);
   const auto stopped = theory::p_rope({10000, 128}, Rational(1, 2)).frequencies;
-  holds = holds && value.hi < Rational(1, 10) && !retrieval_bound(stopped, length);
+  holds = holds && value.hi < Rational(1, 10) && !retrieval_bound(stopped, 2, length);
   Names names = names_of(10000, 64);
   names.where.emplace_back("n", std::to_string(length));
   facts.push_back(enclosed("max(f in 0..D-1: 2*abs(sin(n*b^(-f/D)/2)/(n*sin(b^(-f/D)/2))))", value,

@@ -21,6 +21,13 @@ inline auto ContainsSubstring(const std::string& text) { return Contains(text); 
 
 namespace ropewalk::tests {
 
+/// Whether everything runs under the sanitizers, which makes it ten to twenty times slower.
+#ifdef ROPEWALK_SANITIZED
+inline constexpr bool instrumented = true;
+#else
+inline constexpr bool instrumented = false;
+#endif
+
 /// Says why a test case ends early, so that ctest counts it as skipped. The case then returns.
 inline void skipped(const std::string& reason) {
   std::cout << "ropewalk test skipped: " << reason << std::endl;

@@ -12,14 +12,9 @@
 #include <sstream>
 #include <string>
 
-namespace ropewalk::tests {
+#include "tests/catch.hpp"
 
-/// Whether everything runs under the sanitizers.
-#ifdef ROPEWALK_SANITIZED
-inline constexpr bool instrumented = true;
-#else
-inline constexpr bool instrumented = false;
-#endif
+namespace ropewalk::tests {
 
 struct Run {
   int code = -1;

@@ -89,7 +89,8 @@ TEST_CASE("verify --schedule asks the questions of a model's table") {
 // most; the build that users run takes them to their end.
 TEST_CASE("every example in a help text runs") {
   for (const char* command : {"", "verify", "discrepancy", "discrepancy index",
-                              "discrepancy retrieval", "schedule", "extremum", "optimal", "base"}) {
+                              "discrepancy retrieval", "schedule", "extremum", "optimal", "base",
+                              "sweep", "export-store", "design"}) {
     std::istringstream help(run(std::string(command) + " --help").out);
     std::size_t examples = 0;
     bool started = false;

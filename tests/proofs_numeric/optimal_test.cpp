@@ -376,10 +376,10 @@ TEST_CASE("Dirichlet's bound says something from T = 3^D on") {
   CHECK_THROWS_AS(dirichlet_bound(1, 0), Error);
 }
 
-TEST_CASE("the Retrieval bound is twice the largest mean rotation") {
+TEST_CASE("the Retrieval bound is A/(A-1) times the largest mean rotation") {
   const auto frequencies = angles({"1", "0.3", "0.02"});
   for (const unsigned n : {2U, 17U, 100U}) {
-    const auto bound = retrieval_bound(frequencies, n);
+    const auto bound = retrieval_bound(frequencies, 2, n);
     REQUIRE(bound);
     std::optional<Enclosure> most;
     for (const Formula& theta : frequencies) {
@@ -397,14 +397,19 @@ TEST_CASE("the Retrieval bound is twice the largest mean rotation") {
     CHECK(bound->lo <= most->hi);
     CHECK(bound->hi >= most->lo);
     CHECK(*bound->relative_width() < number("1e-20"));
+    // Ten letters: 10/9 instead of 2.
+    const auto ten = retrieval_bound(frequencies, 10, n);
+    CHECK(ten->lo * 9 <= bound->hi * 5);
+    CHECK(ten->hi * 9 >= bound->lo * 5);
   }
-  CHECK(retrieval_bound(angles({"2*pi/7"}), 14)->exact());
-  CHECK(retrieval_bound(angles({"2*pi/7"}), 14)->hi == 0);
-  CHECK_FALSE(retrieval_bound(angles({"1", "0"}), 5));
-  CHECK_FALSE(retrieval_bound(angles({"4*pi"}), 5));
-  CHECK_THROWS_AS(retrieval_bound(angles({"2*pi*log(4)/log(2)"}), 5), Error);
-  CHECK_THROWS_AS(retrieval_bound(angles({"1"}), 1), Error);
-  CHECK_THROWS_AS(retrieval_bound({}, 5), Error);
+  CHECK(retrieval_bound(angles({"2*pi/7"}), 2, 14)->exact());
+  CHECK(retrieval_bound(angles({"2*pi/7"}), 2, 14)->hi == 0);
+  CHECK_FALSE(retrieval_bound(angles({"1", "0"}), 2, 5));
+  CHECK_FALSE(retrieval_bound(angles({"4*pi"}), 2, 5));
+  CHECK_THROWS_AS(retrieval_bound(angles({"2*pi*log(4)/log(2)"}), 2, 5), Error);
+  CHECK_THROWS_AS(retrieval_bound(angles({"1"}), 2, 1), Error);
+  CHECK_THROWS_AS(retrieval_bound({}, 2, 5), Error);
+  CHECK_THROWS_AS(retrieval_bound(angles({"1"}), 1, 5), Error);
 }
 
 TEST_CASE("bad questions about best heads are refused") {

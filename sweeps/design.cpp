@@ -1,0 +1,443 @@
+#include "sweeps/design.hpp"
+
+#include <ceres/gradient_problem.h>
+#include <ceres/gradient_problem_solver.h>
+
+#include <ClpSimplex.hpp>
+#include <CoinPackedMatrix.hpp>
+#include <CoinPackedVector.hpp>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "proofs_numeric/best_retrieval.hpp"
+#include "proofs_numeric/packing.hpp"
+#include "theory/schedule.hpp"
+
+namespace ropewalk::sweeps {
+
+using namespace proofs_numeric;
+
+namespace {
+
+const double pi = std::acos(-1.0);
+
+// sum_f a_f (constant + sign cos(lag theta_f + phase))
+struct Form {
+  double constant;
+  double sign;
+  double lag;
+  double phase;
+};
+
+// A minimum over forms, and what it counts in the objective.
+struct Group {
+  std::vector<Form> forms;
+  double weight;
+};
+
+struct Point {
+  std::vector<double> theta;
+  std::vector<double> a;  // sum 1
+  double value = -1e9;
+};
+
+std::vector<Group> groups_of(const DesignQuestion& q) {
+  const double w = q.objective == Objective::index       ? 1
+                   : q.objective == Objective::retrieval ? 0
+                                                         : q.weight.convert_to<double>();
+  std::vector<Group> groups;
+  if (w > 0) {
+    Group index{{}, w};
+    for (std::int64_t s = 1; s < q.length; ++s)
+      index.forms.push_back({1, -1, static_cast<double>(s), 0});
+    groups.push_back(std::move(index));
+  }
+  if (w < 1) {
+    Group match{{}, 1 - w};
+    Group rival{{}, 1 - w};
+    for (std::int64_t t = 0; t < q.length; ++t) {
+      match.forms.push_back({0, 1, static_cast<double>(t), 0});
+      for (unsigned k = 1; k < q.alphabet; ++k)
+        rival.forms.push_back({0, -1, static_cast<double>(t), 2 * pi * k / q.alphabet});
+    }
+    groups.push_back(std::move(match));
+    groups.push_back(std::move(rival));
+  }
+  return groups;
+}
+
+double value_of(const Form& form, const Point& at) {
+  double sum = 0;
+  for (std::size_t f = 0; f < at.theta.size(); ++f)
+    sum += at.a[f] * (form.constant + form.sign * std::cos(form.lag * at.theta[f] + form.phase));
+  return sum;
+}
+
+double objective(const std::vector<Group>& groups, const Point& at) {
+  double sum = 0;
+  for (const Group& group : groups) {
+    double least = 1e9;
+    for (const Form& form : group.forms) least = std::min(least, value_of(form, at));
+    sum += group.weight * least;
+  }
+  return sum;
+}
+
+// Minus the weighted softmins, over angles and the logarithms of amplitudes.
+class Smoothed : public ceres::FirstOrderFunction {
+ public:
+  Smoothed(const std::vector<Group>& groups, std::size_t planes, double sharpness)
+      : groups_(groups), planes_(planes), sharpness_(sharpness) {}
+  [[nodiscard]] int NumParameters() const override { return static_cast<int>(2 * planes_); }
+
+  static std::vector<double> shares(const double* z, std::size_t planes) {
+    const double top = *std::max_element(z, z + planes);
+    std::vector<double> a(planes);
+    double sum = 0;
+    for (std::size_t f = 0; f < planes; ++f) sum += a[f] = std::exp(z[f] - top);
+    for (double& x : a) x /= sum;
+    return a;
+  }
+
+  bool Evaluate(const double* x, double* cost, double* gradient) const override {
+    const std::vector<double> a = shares(x + planes_, planes_);
+    std::vector<double> by_theta(planes_, 0);
+    std::vector<double> by_a(planes_, 0);
+    double total = 0;
+    for (const Group& group : groups_) {
+      std::vector<double> values(group.forms.size());
+      std::vector<double> cosines(group.forms.size() * planes_);
+      for (std::size_t i = 0; i < group.forms.size(); ++i) {
+        const Form& form = group.forms[i];
+        for (std::size_t f = 0; f < planes_; ++f) {
+          const double c = form.constant + form.sign * std::cos(form.lag * x[f] + form.phase);
+          cosines[i * planes_ + f] = c;
+          values[i] += a[f] * c;
+        }
+      }
+      const double least = *std::min_element(values.begin(), values.end());
+      double sum = 0;
+      for (double& v : values) sum += v = std::exp(-sharpness_ * (v - least));
+      total += group.weight * (least - std::log(sum) / sharpness_);
+      if (gradient == nullptr) continue;
+      for (std::size_t i = 0; i < group.forms.size(); ++i) {
+        const double share = group.weight * values[i] / sum;
+        if (share < 1e-14) continue;
+        const Form& form = group.forms[i];
+        for (std::size_t f = 0; f < planes_; ++f) {
+          by_a[f] += share * cosines[i * planes_ + f];
+          by_theta[f] -=
+              share * a[f] * form.sign * form.lag * std::sin(form.lag * x[f] + form.phase);
+        }
+      }
+    }
+    *cost = -total;
+    if (gradient == nullptr) return true;
+    double mean = 0;
+    for (std::size_t f = 0; f < planes_; ++f) mean += a[f] * by_a[f];
+    for (std::size_t f = 0; f < planes_; ++f) {
+      gradient[f] = -by_theta[f];
+      gradient[planes_ + f] = -a[f] * (by_a[f] - mean);
+    }
+    return std::isfinite(*cost);
+  }
+
+ private:
+  const std::vector<Group>& groups_;
+  std::size_t planes_;
+  double sharpness_;
+};
+
+void climb_smoothed(const std::vector<Group>& groups, Point& at) {
+  const std::size_t planes = at.theta.size();
+  std::vector<double> x = at.theta;
+  for (const double a : at.a) x.push_back(std::log(std::max(a, 1e-6)));
+  for (const double sharpness : {20.0, 80.0, 320.0, 1280.0, 5120.0}) {
+    const ceres::GradientProblem problem(new Smoothed(groups, planes, sharpness));
+    ceres::GradientProblemSolver::Options options;
+    options.max_num_iterations = 60;
+    options.logging_type = ceres::SILENT;
+    ceres::GradientProblemSolver::Summary summary;
+    std::vector<double> trial = x;
+    ceres::Solve(options, problem, trial.data(), &summary);
+    Point next;
+    next.theta.assign(trial.begin(), trial.begin() + static_cast<std::ptrdiff_t>(planes));
+    next.a = Smoothed::shares(trial.data() + planes, planes);
+    next.value = objective(groups, next);
+    if (!std::isfinite(next.value)) return;
+    x = trial;
+    if (next.value > at.value) at = std::move(next);
+  }
+}
+
+// Steps by linear programs: the change of angles and amplitudes that raises the linearised minima
+// most, within a region that shrinks where the promise is not kept.
+void climb_sharp(const std::vector<Group>& groups, double length, Point& at) {
+  const std::size_t planes = at.theta.size();
+  const auto columns = static_cast<int>(2 * planes + groups.size());
+  double radius = 0.5 / length;
+  for (int round = 0; round < 200 && radius > 1e-17; ++round) {
+    CoinPackedMatrix rows(false, 0, 0);
+    rows.setDimensions(0, columns);
+    std::vector<double> upper;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const double reach = 4 * radius * length + 1e-9;  // no other form comes down to the least
+      double least = 1e9;
+      std::vector<double> values;
+      for (const Form& form : groups[g].forms) {
+        values.push_back(value_of(form, at));
+        least = std::min(least, values.back());
+      }
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] > least + 2 * reach) continue;
+        const Form& form = groups[g].forms[i];
+        CoinPackedVector row;
+        for (std::size_t f = 0; f < planes; ++f) {
+          const double angle = form.lag * at.theta[f] + form.phase;
+          row.insert(static_cast<int>(f),
+                     at.a[f] * form.sign * form.lag * std::sin(angle) * radius);
+          row.insert(static_cast<int>(planes + f), -(form.constant + form.sign * std::cos(angle)));
+        }
+        row.insert(static_cast<int>(2 * planes + g), 1);
+        rows.appendRow(row);
+        upper.push_back(values[i]);
+      }
+    }
+    CoinPackedVector sum;
+    for (std::size_t f = 0; f < planes; ++f) sum.insert(static_cast<int>(planes + f), 1);
+    rows.appendRow(sum);
+    upper.push_back(0);
+    std::vector<double> lower(upper.size(), -COIN_DBL_MAX);
+    lower.back() = 0;
+    std::vector<double> low(static_cast<std::size_t>(columns), -10);
+    std::vector<double> high(static_cast<std::size_t>(columns), 10);
+    std::vector<double> costs(static_cast<std::size_t>(columns), 0);
+    for (std::size_t f = 0; f < planes; ++f) {
+      low[f] = -1;  // in units of the radius
+      high[f] = 1;
+      low[planes + f] = std::max(-at.a[f], -length * radius);
+      high[planes + f] = length * radius;
+    }
+    for (std::size_t g = 0; g < groups.size(); ++g) costs[2 * planes + g] = -groups[g].weight;
+    ClpSimplex lp;
+    lp.setLogLevel(0);
+    lp.loadProblem(rows, low.data(), high.data(), costs.data(), lower.data(), upper.data());
+    lp.dual();
+    if (lp.status() != 0) return;
+    Point next = at;
+    double total = 0;
+    for (std::size_t f = 0; f < planes; ++f) {
+      next.theta[f] += lp.getColSolution()[f] * radius;
+      next.a[f] = std::max(0.0, at.a[f] + lp.getColSolution()[planes + f]);
+      total += next.a[f];
+    }
+    for (double& a : next.a) a /= total;
+    next.value = objective(groups, next);
+    if (next.value > at.value) {
+      at = std::move(next);
+      radius *= 1.5;
+    } else {
+      radius *= 0.3;
+    }
+  }
+}
+
+// Angles folded to [0, pi], the fastest first.
+void fold(Point& at) {
+  std::vector<std::size_t> order(at.theta.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (double& x : at.theta) {
+    x = std::fmod(std::abs(x), 2 * pi);
+    x = std::min(x, 2 * pi - x);
+  }
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t x, std::size_t y) { return at.theta[x] > at.theta[y]; });
+  Point sorted = at;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    sorted.theta[i] = at.theta[order[i]];
+    sorted.a[i] = at.a[order[i]];
+  }
+  at = std::move(sorted);
+}
+
+std::vector<double> standard_angles(unsigned planes) {
+  std::vector<double> theta;
+  for (unsigned f = 0; f < planes; ++f)
+    theta.push_back(std::pow(10000.0, -static_cast<double>(f) / planes));
+  return theta;
+}
+
+// In (0, 1), the same on every machine.
+double uniform(std::mt19937_64& generator) {
+  return (static_cast<double>(generator() >> 11U) + 0.5) * 0x1p-53;
+}
+
+std::vector<double> starting_angles(const DesignQuestion& q, Start start, std::mt19937_64& random) {
+  const auto n = static_cast<double>(q.length);
+  std::vector<double> theta;
+  switch (start) {
+    case Start::standard: return standard_angles(q.planes);
+    case Start::random:
+      for (unsigned f = 0; f < q.planes; ++f) theta.push_back(pi * uniform(random));
+      break;
+    case Start::lacunary:
+      for (unsigned f = 0; f < q.planes; ++f)
+        theta.push_back(
+            pi / 2 *
+            std::pow(2 / n, q.planes == 1 ? 1.0 : static_cast<double>(f) / (q.planes - 1)));
+      break;
+    case Start::cyclic:
+      for (unsigned f = 0; f < q.planes; ++f)
+        theta.push_back(2 * pi * std::ceil(uniform(random) * (n - 1) / 2) / n);
+      break;
+  }
+  return theta;
+}
+
+// ------------------------------------------------------------------------------- proof
+
+struct Proven {
+  std::vector<Rational> amplitudes;
+  std::optional<Enclosure> index;
+  std::optional<Enclosure> retrieval;
+  Enclosure value;
+  std::vector<Fact> facts;
+};
+
+std::vector<Rational> rational_shares(const std::vector<double>& a) {
+  std::vector<Rational> result;
+  Rational sum = 0;
+  for (const double x : a) {
+    const double rounded = std::floor(x * 0x1p40);
+    result.emplace_back(theory::Integer(static_cast<std::int64_t>(rounded)), theory::Integer(1)
+                                                                                 << 40);
+    sum += result.back();
+  }
+  *std::max_element(result.begin(), result.end()) += 1 - sum;
+  return result;
+}
+
+Proven prove(const DesignQuestion& q, const std::vector<Formula>& frequencies,
+             const std::vector<double>& a) {
+  Proven out;
+  const theory::Lag reach = q.length - 1;
+  if (q.objective == Objective::index) {
+    const OptimalHead head = optimal_head(frequencies, reach);
+    out.amplitudes = head.amplitudes;
+    out.index = out.value = head.optimum;
+    out.facts = optimal_facts(frequencies, reach, head);
+    return out;
+  }
+  if (q.objective == Objective::retrieval) {
+    const RetrievalHead head =
+        best_retrieval(frequencies, q.alphabet, q.length - 1, RetrievalCode::plain);
+    out.amplitudes = head.amplitudes;
+    out.retrieval = out.value = head.optimum;
+    out.facts =
+        retrieval_optimum_facts(frequencies, q.alphabet, q.length - 1, RetrievalCode::plain, head);
+    return out;
+  }
+  out.amplitudes = rational_shares(a);
+  const auto sum = theory::aligned_loss(out.amplitudes, frequencies);
+  const ExtremumReport least = minimum(sum, {1, reach, {}});
+  out.index = least.extremum.value;
+  out.retrieval = retrieval_margin_of(out.amplitudes, frequencies, q.alphabet, q.length - 1,
+                                      RetrievalCode::plain);
+  out.value = {q.weight * out.index->lo + (1 - q.weight) * out.retrieval->lo,
+               q.weight * out.index->hi + (1 - q.weight) * out.retrieval->hi};
+  out.facts.push_back(head_fact(out.amplitudes));
+  out.facts.push_back(extremum_fact(Which::minimum, sum, {1, reach, {}}, least));
+  for (Fact& fact : retrieval_margin_facts(out.amplitudes, frequencies, q.alphabet, q.length - 1,
+                                           RetrievalCode::plain, *out.retrieval))
+    out.facts.push_back(std::move(fact));
+  return out;
+}
+
+// The angles as exact numbers: each a double's shortest decimal, or the nearest 2 pi k/n.
+std::vector<Formula> written(const std::vector<double>& theta, std::optional<std::int64_t> circle) {
+  std::vector<Formula> result;
+  for (const double x : theta) {
+    if (circle) {
+      const auto k =
+          static_cast<std::int64_t>(std::llround(x * static_cast<double>(*circle) / (2 * pi)));
+      result.push_back(Formula::pi() * Formula(Rational(2 * k, *circle)));
+    } else {
+      result.emplace_back(theory::shortest_decimal(x));
+    }
+  }
+  return result;
+}
+
+void check(const DesignQuestion& q) {
+  const auto within = [](const char* what, std::int64_t x, std::int64_t least, std::int64_t most) {
+    if (x < least || x > most)
+      throw Error(ErrorCode::bad_value, std::string(what) + " must lie in " +
+                                            std::to_string(least) + ".." + std::to_string(most) +
+                                            ", not " + std::to_string(x));
+  };
+  within("planes", q.planes, 1, 64);
+  within("length", q.length, 3, 4097);
+  within("alphabet", q.alphabet, 2, 64);
+  within("tries", q.tries, 1, 1000);
+  if (q.weight <= 0 || q.weight >= 1)
+    throw Error(ErrorCode::bad_value,
+                "weight must lie strictly between 0 and 1, not " + q.weight.str());
+  if (q.starts.empty()) throw Error(ErrorCode::bad_value, "a search needs a start");
+}
+
+}  // namespace
+
+Design design(const DesignQuestion& q) {
+  check(q);
+  const std::vector<Group> groups = groups_of(q);
+  std::mt19937_64 random(q.seed);
+  std::vector<Start> starts;
+  for (const Start start : q.starts)
+    starts.insert(starts.end(), start == Start::random || start == Start::cyclic ? q.tries : 1,
+                  start);
+  std::vector<std::pair<Point, Start>> found;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (q.stop != nullptr && *q.stop && !found.empty()) break;
+    Point at;
+    at.theta = starting_angles(q, starts[i], random);
+    at.a.assign(q.planes, 1.0 / q.planes);
+    at.value = objective(groups, at);
+    climb_smoothed(groups, at);
+    climb_sharp(groups, static_cast<double>(q.length), at);
+    fold(at);
+    found.emplace_back(std::move(at), starts[i]);
+    if (q.progress) q.progress(static_cast<double>(i + 1) / static_cast<double>(starts.size()));
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& x, const auto& y) { return x.first.value > y.first.value; });
+  // The best few are proven, as they are and as members of the circle of n.
+  Design best;
+  bool any = false;
+  for (std::size_t i = 0; i < found.size() && i < 3; ++i)
+    for (const auto circle : {std::optional<std::int64_t>(), std::optional(q.length)}) {
+      std::vector<Formula> frequencies = written(found[i].first.theta, circle);
+      Proven proven = prove(q, frequencies, found[i].first.a);
+      // Nearly the same from simpler numbers is better.
+      const Rational close = proven.value.lo + abs(proven.value.lo) / 1000000000;
+      if (any && (circle ? close : proven.value.lo) <= best.value.lo) continue;
+      any = true;
+      best.frequencies = std::move(frequencies);
+      best.amplitudes = std::move(proven.amplitudes);
+      best.index = proven.index;
+      best.retrieval = proven.retrieval;
+      best.value = proven.value;
+      best.facts = std::move(proven.facts);
+      best.start = found[i].second;
+    }
+  const Point plain{standard_angles(q.planes), std::vector<double>(q.planes, 1.0 / q.planes)};
+  std::vector<Formula> table;
+  for (unsigned f = 0; f < q.planes; ++f)
+    table.push_back(pow(Formula(10000), Rational(-static_cast<int>(f), q.planes)));
+  best.standard = prove(q, table, plain.a).value;
+  if (q.objective == Objective::index) best.bound = packing_bound(q.planes, q.length);
+  return best;
+}
+
+}  // namespace ropewalk::sweeps

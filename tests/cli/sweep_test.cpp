@@ -1,0 +1,225 @@
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/catch.hpp"
+#include "tests/cli/run.hpp"
+#include "theory/formula.hpp"
+
+using namespace ropewalk;
+using tests::run;
+using tests::Run;
+
+namespace {
+
+struct Folder {
+  std::string path = "/tmp/ropewalk-sweep-" + std::to_string(getpid());
+  Folder() {
+    std::filesystem::remove_all(path);
+    std::filesystem::create_directories(path);
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path + "/" + name) << text;
+    return path + "/" + name;
+  }
+  [[nodiscard]] std::string at(const std::string& name) const { return path + "/" + name; }
+};
+
+// Rows without what differs from run to run.
+std::string table_of(const std::string& store) {
+  const Run r = run("export-store " + store + " --format jsonl");
+  REQUIRE(r.code == 0);
+  std::istringstream in(r.out);
+  std::string line;
+  std::string result;
+  while (std::getline(in, line)) {
+    auto row = nlohmann::ordered_json::parse(line);
+    row.erase("seconds");
+    row.erase("certificate");
+    result += row.dump() + '\n';
+  }
+  return result;
+}
+
+const char* const small =
+    "lengths = { from = 2, to = 60, step = 1 }\n"
+    "[[schedule]]\nangle = { from = 0.1, to = 3.1, step = 0.1 }\n"
+    "[[quantity]]\nkind = \"index-margin\"\noffset = [\"end\", \"middle\"]\n"
+    "[[quantity]]\nkind = [\"base-sum\", \"aliasing-free\"]\n";
+
+}  // namespace
+
+TEST_CASE("sweep: answers, stores, and computes nothing twice") {
+  const Folder folder;
+  const std::string spec = folder.write("s.toml", small);
+  const std::string store = folder.at("s.sqlite");
+  const Run dry = run("sweep " + spec + " --store " + store + " --dry-run --json");
+  REQUIRE(dry.code == 0);
+  CHECK(dry.json()["rows"] == 31 * 59 * 4);
+  CHECK(dry.json()["missing"] == 31 * 59 * 4);
+  CHECK_FALSE(std::filesystem::exists(store));
+  const Run first = run("sweep " + spec + " --store " + store + " --json");
+  CAPTURE(first.err);
+  REQUIRE(first.code == 0);
+  CHECK(first.json()["computed"] == 31 * 59 * 4);
+  CHECK(first.json()["undecided"] == 0);
+  CHECK(first.json()["missing"] == 0);
+  CHECK(first.json()["certified"] == 31 * 59 * 4);
+  const Run second = run("sweep " + spec + " --store " + store + " --json");
+  CHECK(second.json()["computed"] == 0);
+  CHECK(second.json()["certified"] == 31 * 59 * 4);
+  // one thread says the same
+  REQUIRE(run("sweep " + spec + " --store " + folder.at("one.sqlite") + " --threads 1").code == 0);
+  CHECK(table_of(store) == table_of(folder.at("one.sqlite")));
+}
+
+TEST_CASE("sweep: killed at any moment, the store is whole and the rest is computed") {
+  const Folder folder;
+  const std::string spec = folder.write("s.toml", small);
+  const std::string store = folder.at("s.sqlite");
+  const std::string whole = folder.at("whole.sqlite");
+  REQUIRE(run("sweep " + spec + " --store " + whole).code == 0);
+  const int kills = tests::instrumented ? 4 : 20;
+  for (int i = 0; i < kills; ++i) {
+    std::fflush(nullptr);  // or the child would print it again
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(9);
+      execl(ROPEWALK_BINARY, "ropewalk", "sweep", spec.c_str(), "--store", store.c_str(),
+            static_cast<char*>(nullptr));
+      _exit(9);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(3 + 17 * i % 90));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+  }
+  REQUIRE(run("sweep " + spec + " --store " + store).code == 0);
+  CHECK(table_of(store) == table_of(whole));
+  const std::string check =
+      std::string(ROPEWALK_PYTHON) +
+      " -c \"import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('PRAGMA "
+      "integrity_check').fetchone()[0])\" " +
+      store + " > " + folder.at("check");
+  REQUIRE(std::system(check.c_str()) == 0);
+  std::string verdict;
+  std::getline(std::ifstream(folder.at("check")) >> std::ws, verdict);
+  CHECK(verdict == "ok");
+}
+
+TEST_CASE("sweep: two processes share a store") {
+  const Folder folder;
+  const std::string spec = folder.write("s.toml", small);
+  const std::string store = folder.at("s.sqlite");
+  const std::string command = "'" ROPEWALK_BINARY "' sweep " + spec + " --store " + store;
+  CHECK(
+      std::system(("{ " + command + " & " + command + "; wait; } > /dev/null 2>" + folder.at("err"))
+                      .c_str()) == 0);
+  CHECK(std::filesystem::file_size(folder.at("err")) == 0);
+  REQUIRE(run("sweep " + spec + " --store " + folder.at("alone.sqlite")).code == 0);
+  CHECK(table_of(store) == table_of(folder.at("alone.sqlite")));
+}
+
+TEST_CASE("sweep: certificates are accepted by the checker") {
+  if (std::string(ROPEWALK_CHECKER).empty()) return tests::skipped("no checker in this build");
+  const Folder folder;
+  const std::string spec = folder.write(
+      "s.toml",
+      "lengths = [17, 60]\n[[schedule]]\nbase = 100\nplanes = 3\n[[schedule]]\nangle = 0.0027\n"
+      "[[quantity]]\nkind = [\"index-margin\", \"index-bound\", \"index-horizon\", "
+      "\"index-scale\", "
+      "\"retrieval-horizon\", \"base-sum\", \"aliasing-free\"]\n"
+      "[[quantity]]\nkind = \"index-margin\"\namplitudes = \"uniform\"\noffset = \"middle\"\n"
+      "[[quantity]]\nkind = \"retrieval-margin\"\nalphabet = 3\namplitudes = [\"best\", "
+      "\"uniform\"]\nhead = [\"plain\", \"centred\", \"orthogonal\"]\n"
+      "[[quantity]]\nkind = \"published-bound\"\nof = [\"index\", \"retrieval\"]\n"
+      "form = [\"published\", \"corrected\"]\n");
+  const Run r = run("sweep " + spec + " --store " + folder.at("s.sqlite") + " --json");
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.json()["proven"] == 0);
+  // Only what no head of Retrieval survives is not known to the token.
+  CHECK(r.json()["undecided"] == 3);
+  CHECK(r.json()["none"] == 8);
+  CHECK(r.json()["missing"] == 0);
+  const std::string check = std::string(ROPEWALK_CHECKER) + " " +
+                            folder.at("s.sqlite.certificates") + "/*/*.json > " + folder.at("said");
+  CHECK(std::system(check.c_str()) == 0);
+}
+
+TEST_CASE("sweep: what cannot be is said in one line") {
+  const Folder folder;
+  const std::string spec = folder.write("s.toml",
+                                        "lengths = 5\n[[schedule]]\nangle = 1\n"
+                                        "[[quantity]]\nkind = \"index-margin\"\n");
+  const Run unknown = run("sweep " + folder.write("u.toml", "lengths = 5\ncolour = 1\n"));
+  CHECK(unknown.code == 2);
+  CHECK(unknown.complains("u.toml:2:10: unknown key 'colour'"));
+  const Run none = run("sweep " + folder.at("none.toml"));
+  CHECK(none.code == 4);
+  CHECK(none.complains("none.toml"));
+  const Run broken = run("sweep " + folder.write("b.toml", "lengths = [\n"));
+  CHECK(broken.code == 2);
+  CHECK(broken.complains("b.toml:"));
+  const Run nowhere = run("sweep " + spec + " --store /proc/no/s.sqlite");
+  CHECK(nowhere.code == 4);
+  CHECK(nowhere.complains("/proc/no/s.sqlite"));
+  const Run text = run("sweep " + spec + " --store " + spec);
+  CHECK(text.code == 4);
+  CHECK(text.complains("s.toml"));
+  const Run full = run("sweep " + spec + " --store /dev/full");
+  CHECK(full.code == 4);
+  CHECK(full.complains("not a regular file"));
+  REQUIRE(run("sweep " + spec + " --store " + folder.at("s.sqlite")).code == 0);
+  const Run wrong = run("export-store " + folder.at("s.sqlite") + " --sweep other");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.complains("it has s.toml"));
+}
+
+TEST_CASE("export-store: NumPy reads the .npz") {
+  const std::string python = ROPEWALK_PYTHON;
+  if (std::system((python + " -c 'import numpy' 2>/dev/null").c_str()) != 0)
+    return tests::skipped("this python has no numpy");
+  const Folder folder;
+  const std::string spec = folder.write("s.toml",
+                                        "lengths = [1, 9]\n[[schedule]]\nangle = 0.8\n"
+                                        "[[quantity]]\nkind = \"index-margin\"\n");
+  REQUIRE(run("sweep " + spec + " --store " + folder.at("s.sqlite")).code == 0);
+  REQUIRE(run("export-store " + folder.at("s.sqlite") + " --format npz --out " + folder.at("s.npz"))
+              .code == 0);
+  const std::string script = folder.write(
+      "read.py",
+      "import numpy, sys\na = numpy.load(sys.argv[1])\n"
+      "assert list(a['length']) == [1, 9], a['length']\n"
+      "assert numpy.isnan(a['lo'][0]) and a['status'][0] == b'none'\n"
+      "assert a['lo'][1] <= a['hi'][1] and abs(a['lo'][1] - 0.00681508) < 1e-7, a['lo']\n"
+      "assert a['quantity'][1] == b'index-margin'\n");
+  CHECK(std::system((python + " " + script + " " + folder.at("s.npz")).c_str()) == 0);
+}
+
+TEST_CASE("sweep: ranks of MPI give the same table") {
+  const std::string mpirun =
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe";
+  if (std::system("command -v mpirun > /dev/null") != 0)
+    return tests::skipped("no mpirun on this machine");
+  const Folder folder;
+  const std::string spec = folder.write("s.toml", small);
+  REQUIRE(run("sweep " + spec + " --store " + folder.at("alone.sqlite")).code == 0);
+  const std::string expected = table_of(folder.at("alone.sqlite"));
+  for (const std::string count : {"2", "4"}) {
+    const std::string store = folder.at("ranks" + count + ".sqlite");
+    const Run r =
+        run("sweep " + spec + " --store " + store + " --threads 1 --json", mpirun + " -n " + count);
+    CAPTURE(count, r.err);
+    if (r.err.find("built without MPI") != std::string::npos)
+      return tests::skipped("this build has no MPI");
+    REQUIRE(r.code == 0);
+    CHECK(r.json()["missing"] == 0);
+    CHECK(table_of(store) == expected);
+  }
+}
