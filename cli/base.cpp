@@ -45,15 +45,15 @@ Rational parse_base(std::string_view flag, const std::string& text) {
 BaseQuestion parse(const Arguments& args) {
   BaseQuestion question;
   const Integer length = parse_integer("--length", args.length);
-  if (length < 2)
-    throw Error(ErrorCode::bad_value, "--length must be at least 2, not " + args.length);
+  if (length < 1)
+    throw Error(ErrorCode::bad_value, "--length must be at least 1, not " + args.length);
   if (length > (1 << 24))
     throw Error(ErrorCode::too_large, "--length is capped at 16777216, not " + args.length);
   const Integer dim = parse_integer("--dim", args.dim);
   if (dim < 2 || dim % 2 != 0)
     throw Error(ErrorCode::bad_value, "--dim must be even and at least 2, not " + args.dim);
   if (dim > 1024) throw Error(ErrorCode::too_large, "--dim is capped at 1024, not " + args.dim);
-  question.length = static_cast<std::uint64_t>(length) - 1;  // there it is the last lag
+  question.length = static_cast<std::uint64_t>(length);
   question.dim = static_cast<unsigned>(dim);
   question.from = parse_base("--from", args.from);
   if (!args.to.empty()) {
@@ -78,7 +78,7 @@ Json pair(const std::pair<std::string, std::string>& ends) {
 
 Json json_of(const BaseQuestion& question, const BaseSet& set, bool pieces) {
   Json out;
-  out["length"] = std::to_string(question.length + 1);
+  out["length"] = std::to_string(question.length);
   out["dim"] = question.dim;
   out["from"] = decimal(set.from, digits, Round::up);
   out["to"] = decimal(set.to, digits, Round::down);
@@ -108,8 +108,7 @@ void print(const BaseQuestion& question, const BaseSet& set, bool pieces) {
   constexpr unsigned shown = 14;
   std::cout << fmt::format("Bases from {} to {} that serve {} tokens, d = {}\n",
                            decimal(set.from, shown, Round::nearest),
-                           decimal(set.to, shown, Round::nearest), question.length + 1,
-                           question.dim);
+                           decimal(set.to, shown, Round::nearest), question.length, question.dim);
   const auto row = [](const std::string& name, const std::string& value) {
     std::cout << fmt::format("  {:<12} {}\n", name, value);
   };
@@ -166,12 +165,11 @@ int run(const Arguments& args, const std::string& command) {
       {base_set_fact(question, set)},
       {{"table",
         fmt::format("every base b, {} planes: b^(-2i/{})", question.dim / 2, question.dim)},
-       {"length", std::to_string(question.length + 1)},
+       {"length", std::to_string(question.length)},
        {"reach", std::to_string(question.length)},
        {"statement",
         fmt::format("Which bases from {} on serve {} tokens, d = {}, and their infimum.",
-                    decimal(set.from, digits, Round::nearest), question.length + 1,
-                    question.dim)}});
+                    decimal(set.from, digits, Round::nearest), question.length, question.dim)}});
   if (args.common.json)
     std::cout << json_of(question, set, args.pieces).dump(2) << '\n';
   else
@@ -184,12 +182,10 @@ int run(const Arguments& args, const std::string& command) {
 void add_base(CLI::App& root, int& exit_code) {
   const auto args = std::make_shared<Arguments>();
   CLI::App& app = *root.add_subcommand("base", "Which bases serve a context length");
-  app.add_option(
-         "--length", args->length,
-         "Length of the input in tokens, N >= 2: lags 0..N-1 (arXiv 2405.14591 reads a context "
-         "L as lags 0..L: N = L+1)")
+  app.add_option("--length", args->length,
+                 "Context length L >= 1 as arXiv 2405.14591 counts it: lags 0..L, both included")
       ->required()
-      ->type_name("N");
+      ->type_name("L");
   app.add_option("--dim", args->dim, "Rotary dimension, even: two per plane (default: 128)")
       ->type_name("DIM");
   app.add_option("--from", args->from, "Smallest base (default: 1)")->type_name("B0");
@@ -198,9 +194,10 @@ void add_base(CLI::App& root, int& exit_code) {
   add_certificate(app, args->certificate);
   add_common(app, args->common);
   app.footer(
-      "A base b serves N tokens if B_k(b) = sum over i < d/2 of cos(k b^(-2i/d)), d = DIM, is not "
+      "A base b serves the context L if B_k(b) = sum over i < d/2 of cos(k b^(-2i/d)), d = DIM, is "
+      "not "
       "negative\n"
-      "for any lag k = 0..N-1 (arXiv 2405.14591). Bases that serve and bases that fail alternate: "
+      "for any lag k = 0..L (arXiv 2405.14591). Bases that serve and bases that fail alternate: "
       "a "
       "larger base\n"
       "may fail where a smaller one serves. 'infimum' encloses the infimum of those that serve, in "
@@ -214,7 +211,7 @@ void add_base(CLI::App& root, int& exit_code) {
       "and \"undecided\" [lo, hi] pairs (rounded inward, outward), \"rejected\" the number of "
       "pieces; with\n"
       "--pieces \"rejected_pieces\" [lo, hi, lag]. Numbers are decimal strings. The time grows as "
-      "N^2.\n"
+      "L^2.\n"
       "\n"
       "Exit status: 0; 2 for bad input; 3 if interrupted, or if the infimum could not be decided "
       "to "
