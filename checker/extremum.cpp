@@ -19,7 +19,7 @@ constexpr long candidate_limit = 10'000'000;  // cosines in Arb
 constexpr long block_limit = 20'000'000'000;  // blocks times planes
 constexpr size_t lattice_planes = 8;          // most planes for a lattice
 constexpr long short_range = 1 << 14;         // is walked at once
-constexpr long lattice_limit = 5'000'000;     // multiples tried, weighted by precision
+constexpr long lattice_limit = 2'000'000;     // multiples tried, weighted by precision
 
 using Lags = std::set<mpz_class>;
 using Rows = std::vector<std::vector<Ball>>;

@@ -492,6 +492,15 @@ class Hostile(Case):
                         b'{"a": 1e999}', b'{"\\ud800": "x"}', b"[" * 1000000, b'{"a":' * 100000]:
             self.fails(content)
 
+    def test_what_is_wrong_is_said_in_one_plain_line(self):
+        for content, line in [
+                (b'{\n "a": x}', "no JSON: line 2, column 7"), (b"", "no JSON: line 1, column 1"), (b'{"a": 1e999}', "no JSON: a number beyond all bounds"),
+                (b'{"claims": [{"seconds": 1.5}]}', "a number without quotes, which no certificate has"),
+                (b"[]", "format: not 'ropewalk-certificate', so no certificate of ropewalk")]:
+            self.assertEqual(check_bytes(content), (2, "rejected: FILE: " + line))
+        code, line = check(seal([changed(TWO_PLANES, "complete", "true")]))
+        self.assertEqual((code, line), (2, "rejected: FILE: facts[0] (extremum): complete: type must be boolean, but is string"))
+
     def test_a_file_cannot_print_a_verdict(self):
         for kind in ["x\naccepted: minimum.json: proved, 1 fact", "\x1b[2Jaccepted", "é" * 2000]:
             self.rejected([{"kind": kind}], "facts[0] (", code=2)
@@ -504,6 +513,9 @@ class Hostile(Case):
         for statement in ["(" * 100000 + "1" + ")" * 100000 + " < 2", "-" * 1000 + "1 < 2", "2^" * 100000 + "1 < 2",
                           "cos(" * 5000 + "1" + ")" * 5000 + " < 2", "all(i in 1..2: " * 300 + "1 > 0" + ")" * 300, "1 < " + "1+" * 600000 + "1"]:
             self.rejected([relation(statement)], "facts[0]", code=2)
+        names = [chr(ord("a") + i) for i in range(26)]
+        nested = "".join(f"all({x} in 1..1: " for x in names) + "1 > 0" + ")" * len(names)
+        self.rejected([relation(nested)], "too many names bound at once", code=2)
         self.accepted([relation("1+" * 100000 + "1 = 100001")])
 
     def test_huge_numbers(self):
