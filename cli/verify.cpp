@@ -216,7 +216,7 @@ int run(const Arguments& args) {
   if (!args.out.empty()) {
     const std::filesystem::path folder(args.out);
     for (const Outcome& o : outcomes) write_claim(folder, o);
-    write_file((folder / "claims.json").string(), all.dump(2) + "\n");
+    write_file((folder / "claims.summary").string(), all.dump(2) + "\n");
   }
   if (args.common.json) {
     std::cout << all.dump(2) << '\n';
@@ -263,7 +263,7 @@ void add_verify(CLI::App& root, int& exit_code) {
       ->type_name("KEY");
   app.add_option("--out", args->out,
                  "Also write a certificate per claim, ID.json, which ropewalk-check checks "
-                 "(docs/certificates.md), and claims.json, the summary, into this folder")
+                 "(docs/certificates.md), and claims.summary, what --json prints, into this folder")
       ->type_name("DIR");
   app.add_flag("--all", args->all,
                "Also judge the claims of long scope, which take minutes and are left out unless "
