@@ -12,25 +12,30 @@ namespace checker {
 
 namespace {
 
+const std::string pair = "[A-Z]([A-Z]|[1-9][0-9]{0,3})", binding = "[A-Z]:[a-z]|[?][A-Z]";
+// The tokens of each task.
+const std::map<std::string, std::string> forms = {{"index", "[a-z]|[1-9][0-9]{0,3}"},
+                                                  {"position", "[a-z]|[?][1-9][0-9]{0,3}"},
+                                                  {"retrieval-proper", pair},
+                                                  {"retrieval-clean", pair},
+                                                  {"symbol", binding},
+                                                  {"mixed", binding}};
+
 class Task {
  public:
   explicit Task(const json& o) : name_(get(o, "name")) {
     check_keys(o, {"name", "length", "letters", "others"});
-    bindings_ = name_ == "symbol" || name_ == "mixed";
-    pairs_ = name_ == "retrieval-proper" || name_ == "retrieval-clean";
-    if (!bindings_ && !pairs_ && name_ != "index" && name_ != "position")
-      throw Malformed("name: no known task");
-    form_ = bindings_ ? "[A-Z]:[a-z]|[?][A-Z]"
-            : pairs_  ? "[A-Z]([A-Z]|[1-9][0-9]{0,3})"
-                      : "[a-z]|[?]?[1-9][0-9]{0,3}";
+    if (forms.count(name_) == 0) throw Malformed("name: no known task");
+    form_ = forms.at(name_);
+    bindings_ = forms.at(name_) == binding;
+    pairs_ = forms.at(name_) == pair;
     length_ = integer(o.at("length"));
     letters_ = integer(o.at("letters"));
     others_ = integer(o.at("others"));
   }
   /// The answer that a token stands for, "" for none.
   std::string answer(const std::string& token) const {
-    if (token[0] == '?') return "";
-    return bindings_ ? token.substr(2) : token;
+    return token[0] == '?' ? "" : token.substr(bindings_ ? 2 : 0);
   }
   /// Rejected unless it is an answer that the task can have, as the answer of the token `key` is.
   void check_answer(const std::string& name, const std::string& key) {
@@ -47,9 +52,9 @@ class Task {
 
  private:
   void check_token(const std::string& token) {
-    const bool query = token[0] == '?';
-    if (token.size() > 5 || !std::regex_match(token, form_) || (query && name_ == "index") ||
-        (name_ == "position" && token[0] <= '9'))
+    const size_t digits = token.find_first_of("123456789");
+    if (token.size() > 5 || !std::regex_match(token, form_) ||
+        (digits != std::string::npos && mpz_class(token.substr(digits)) > others_))
       throw Rejected("'" + token + "' is no token of the task");
     for (const char c : token) {
       if (c >= 'A' && c <= 'Z') large_.insert(c);
@@ -59,10 +64,6 @@ class Task {
     if ((bindings_ || pairs_ ? large_ : small_).size() > letters_)
       throw Rejected("more letters than the task has");
     if (bindings_ && small_.size() > others_) throw Rejected("more attributes than the task has");
-    const bool symbol = query && name_ != "position";
-    const size_t digits = symbol ? std::string::npos : token.find_first_of("123456789");
-    if (digits != std::string::npos && mpz_class(token.substr(digits)) > others_)
-      throw Rejected("'" + token + "' is no token of the task");
   }
 
   static size_t index(const Texts& input) {
@@ -109,7 +110,7 @@ class Task {
   }
 
   std::string name_;
-  bool bindings_, pairs_;
+  bool bindings_ = false, pairs_ = false;
   std::regex form_;
   mpz_class length_, letters_, others_;
   std::set<char> large_, small_;  // letters in use, over all rows

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <csignal>
 #include <iostream>
 #include <memory>
 
@@ -34,17 +32,14 @@ struct Arguments {
 constexpr unsigned digits = 24;
 
 Rational parse_base(std::string_view flag, const std::string& text) {
-  const auto value = parse_angle(flag, text).rational();
-  if (!value)
-    throw Error(ErrorCode::bad_value,
-                std::string(flag) + ": '" + text + "' is not a rational number");
-  if (*value < 1)
+  Rational value = parse_rational(flag, text);
+  if (value < 1)
     throw Error(ErrorCode::bad_value,
                 std::string(flag) + ": a base must be at least 1, not " + text);
-  if (*value > Rational(boost::multiprecision::pow(Integer(10), 18)))
+  if (value > Rational(boost::multiprecision::pow(Integer(10), 18)))
     throw Error(ErrorCode::too_large,
                 std::string(flag) + ": bases are capped at 1e18, not " + text);
-  return *value;
+  return value;
 }
 
 BaseQuestion parse(const Arguments& args) {
@@ -150,14 +145,11 @@ void print(const BaseQuestion& question, const BaseSet& set, bool pieces) {
       }
 }
 
-int run(const Arguments& args) {
+int run(const Arguments& args, const std::string& command) {
   const tbb::global_control limit = thread_limit(args.common);
   const BaseQuestion question = parse(args);
   check_certificate(args.certificate);
-  static std::atomic<bool> interrupted = false;
-  std::signal(SIGINT, [](int) { interrupted = true; });
   BaseOptions options;
-  options.stop = &interrupted;
   const bool draws = draws_progress();
   if (draws)
     options.progress = [](double share) {
@@ -169,9 +161,12 @@ int run(const Arguments& args) {
   const bool known = set.infimum ? set.infimum->relative_width() <= Rational(1, 1000000000)
                                  : set.undecided.empty();
   write_certificate(
-      args.certificate, known ? Verdict::proved : Verdict::undecided,
+      args.certificate, command, known ? Verdict::proved : Verdict::undecided,
       {base_set_fact(question, set)},
-      {{"command", "ropewalk base"},
+      {{"table",
+        fmt::format("every base b, {} planes: b^(-2i/{})", question.dim / 2, question.dim)},
+       {"length", std::to_string(question.length)},
+       {"reach", std::to_string(question.length)},
        {"statement",
         fmt::format("Which bases from {} on serve {} tokens, d = {}, and their infimum.",
                     decimal(set.from, digits, Round::nearest), question.length, question.dim)}});
@@ -187,19 +182,23 @@ int run(const Arguments& args) {
 void add_base(CLI::App& root, int& exit_code) {
   const auto args = std::make_shared<Arguments>();
   CLI::App& app = *root.add_subcommand("base", "Which bases serve a context length");
-  app.add_option("--length", args->length, "Context length L >= 1: lags 0..L")
+  app.add_option("--length", args->length,
+                 "Context length L >= 1 as arXiv 2405.14591 counts it: lags 0..L, both included")
       ->required()
       ->type_name("L");
-  app.add_option("--dim", args->dim, "Rotary dimension d, even (default: 128)")->type_name("D");
+  app.add_option("--dim", args->dim, "Rotary dimension, even: two per plane (default: 128)")
+      ->type_name("DIM");
   app.add_option("--from", args->from, "Smallest base (default: 1)")->type_name("B0");
   app.add_option("--to", args->to, "Largest base (default: twice the infimum)")->type_name("B1");
   app.add_flag("--pieces", args->pieces, "Also list every rejected piece with its lag");
   add_certificate(app, args->certificate);
   add_common(app, args->common);
   app.footer(
-      "A base b serves the context L if B_k(b) = sum over i < d/2 of cos(k b^(-2i/d)) is not "
+      "A base b serves the context L if B_k(b) = sum over i < d/2 of cos(k b^(-2i/d)), d = DIM, is "
+      "not "
       "negative\n"
-      "for any k = 0..L (arXiv 2405.14591). Bases that serve and bases that fail alternate: a "
+      "for any lag k = 0..L (arXiv 2405.14591). Bases that serve and bases that fail alternate: "
+      "a "
       "larger base\n"
       "may fail where a smaller one serves. 'infimum' encloses the infimum of those that serve, in "
       "the\n"
@@ -214,13 +213,15 @@ void add_base(CLI::App& root, int& exit_code) {
       "--pieces \"rejected_pieces\" [lo, hi, lag]. Numbers are decimal strings. The time grows as "
       "L^2.\n"
       "\n"
-      "Exit status: 0; 2 for bad input; 3 if the infimum could not be decided to 1e-9.\n"
+      "Exit status: 0; 2 for bad input; 3 if interrupted, or if the infimum could not be decided "
+      "to "
+      "1e-9.\n"
       "\n"
       "Examples:\n"
       "  ropewalk base --length 4096\n"
       "  ropewalk base --length 2048 --from 9e3 --to 2e4 --json\n"
       "  ropewalk base --length 512 --dim 64 --pieces");
-  app.callback([args, &exit_code] { exit_code = run(*args); });
+  app.callback([args, &app, &exit_code] { exit_code = run(*args, question(app)); });
 }
 
 }  // namespace ropewalk::cli

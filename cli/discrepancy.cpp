@@ -65,6 +65,7 @@ void print(const Answer& a, const std::string& title, bool as_json,
     out["witness"] = a.witness;
     out["positive"] = a.positive ? Json(*a.positive) : Json(nullptr);
     out["horizon"] = a.horizon;
+    out["notes"] = notes;
     std::cout << out.dump(2) << '\n';
     return;
   }
@@ -104,6 +105,7 @@ Json index_input(unsigned n, unsigned offset) {
 }
 
 int run_index(const Arguments& args) {
+  const tbb::global_control limit = thread_limit(args.common);
   const Formula theta = parse_angle("--theta", args.theta);
   const bool by_reach = !args.reach.empty();
   if (by_reach && (!args.length.empty() || !args.offset.empty() || !args.reading.empty()))
@@ -129,9 +131,7 @@ int run_index(const Arguments& args) {
     reach = parse_integer("--reach", args.reach);
     title += ", reach " + args.reach;
   } else {
-    const Lag length = parse_integer("--length", args.length);
-    if (length < 1)
-      throw Error(ErrorCode::bad_value, "--length must be at least 1, not " + length.str());
+    const Lag length = parse_length(args.length);
     const Reading reading = parse_reading(args.reading);
     Lag offset;
     if (!args.offset.empty()) {
@@ -197,13 +197,12 @@ Json retrieval_input(const std::vector<Integer>& letters, const Integer& alphabe
 }
 
 int run_retrieval(const Arguments& args) {
+  const tbb::global_control limit = thread_limit(args.common);
   const Formula theta = parse_angle("--theta", args.theta);
   const Integer alphabet = parse_integer("--alphabet", args.alphabet);
   if (alphabet < 2)
     throw Error(ErrorCode::bad_value, "--alphabet must be at least 2, not " + alphabet.str());
-  const Lag length = parse_integer("--length", args.length);
-  if (length < 1)
-    throw Error(ErrorCode::bad_value, "--length must be at least 1, not " + length.str());
+  const Lag length = parse_length(args.length);
   const Centre centre = args.centred ? Centre::centred : Centre::plain;
   const Reading reading = args.reading == "max" ? Reading::max : Reading::min;
 
@@ -264,17 +263,24 @@ void add_discrepancy(CLI::App& root, int& exit_code) {
   const auto index_args = std::make_shared<Arguments>();
   CLI::App& index = *app.add_subcommand("index", "The head that looks m tokens back");
   index.add_option("--theta", index_args->theta, angle_help)->required()->type_name("X");
-  index.add_option("--length", index_args->length, "Input length n >= 1")->type_name("N");
-  index.add_option("--offset", index_args->offset, "How many tokens back the query looks, 0..n-1")
+  index
+      .add_option("--length", index_args->length,
+                  "Length of the input in tokens, N >= 1: keys at lags 0..N-1")
+      ->type_name("N");
+  index
+      .add_option("--offset", index_args->offset,
+                  "The head looks M tokens back, 0..N-1: reach max(M, N-1-M)")
       ->type_name("M");
   index
-      .add_option("--reach", index_args->reach,
-                  "Instead of a length: every relative lag 1..T is reachable (T up to 1e1199)")
+      .add_option(
+          "--reach", index_args->reach,
+          "Instead of a length: relative lags 1..T, the reach of every offset at length T+1 (T up "
+          "to 1e1199)")
       ->type_name("T");
   index
       .add_option(
           "--reading", index_args->reading,
-          "Which input of length n, where no offset is given: the one of largest gap (max, P1's "
+          "Which input of length N, where no offset is given: the one of largest gap (max, P1's "
           "definition and the default) or of smallest (min)")
       ->check(CLI::IsMember({"max", "min"}));
   add_common(index, index_args->common);
@@ -296,18 +302,20 @@ void add_discrepancy(CLI::App& root, int& exit_code) {
   const auto retrieval_args = std::make_shared<Arguments>();
   CLI::App& retrieval = *app.add_subcommand("retrieval", "The head that finds the matching symbol");
   retrieval.add_option("--theta", retrieval_args->theta, angle_help)->required()->type_name("X");
-  retrieval.add_option("--alphabet", retrieval_args->alphabet, "Number of letters A >= 2")
+  retrieval.add_option("--alphabet", retrieval_args->alphabet, "Number of letters, A >= 2")
       ->required()
       ->type_name("A");
-  retrieval.add_option("--length", retrieval_args->length, "Input length n >= 1")
+  retrieval
+      .add_option("--length", retrieval_args->length,
+                  "Length of the input in tokens, N >= 1: keys at lags 0..N-1")
       ->required()
       ->type_name("N");
   retrieval.add_flag(
       "--centred", retrieval_args->centred,
-      "Queries pre-rotated by theta (n-1)/2, theta folded to (-pi, pi]: twice the horizon");
+      "Queries pre-rotated by theta (N-1)/2, theta folded to (-pi, pi]: twice the horizon");
   retrieval
       .add_option("--reading", retrieval_args->reading,
-                  "Which input of length n: the one of smallest margin (min, the default) or of "
+                  "Which input of length N: the one of smallest margin (min, the default) or of "
                   "largest (max)")
       ->check(CLI::IsMember({"max", "min"}));
   add_common(retrieval, retrieval_args->common);

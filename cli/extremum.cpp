@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -35,8 +34,6 @@ struct Arguments {
   std::string certificate;
   bool records = false;
 };
-
-std::atomic<bool> interrupted = false;
 
 // A number, or a formula as text.
 Formula formula(const nlohmann::json& value, const std::string& path) {
@@ -138,7 +135,7 @@ void print_row(const char* label, const Extremum& e) {
                            e.lags.size() > 1 ? "lags" : "lag", lags);
 }
 
-int run(const Arguments& args) {
+int run(const Arguments& args, const std::string& command) {
   const tbb::global_control limit = thread_limit(args.common);
   const bool has_table = names_table(args.table);
   if (has_table == !args.spec.empty())
@@ -150,8 +147,15 @@ int run(const Arguments& args) {
   if (range.last < 1)
     throw Error(ErrorCode::bad_value, "--reach must be at least 1, not " + range.last.str());
   TrigSum sum;
+  std::string table;
+  std::vector<std::string> warnings;
   if (has_table) {
-    const auto planes = frequencies(args.table, range.last);
+    const Table read = read_table(args.table);
+    const std::vector<Formula>& planes = read.frequencies;
+    table = read.words;
+    warnings = read.warnings;
+    if (read.rope)
+      if (const auto beyond = beyond_limit(*read.rope, range.last)) warnings.push_back(*beyond);
     sum = theory::aligned_loss(read_amplitudes(args.amplitudes, planes.size()), planes);
   } else {
     try {
@@ -160,14 +164,15 @@ int run(const Arguments& args) {
       const std::string message = e.what();
       throw Error(e.code(), message.starts_with(args.spec) ? message : args.spec + ": " + message);
     }
+    table = fmt::format("{}: {} term{}", file_name(args.spec), sum.terms.size(),
+                        sum.terms.size() == 1 ? "" : "s");
   }
   const std::string extrema = !args.extrema.empty() ? args.extrema : has_table ? "min" : "both";
 
   check_certificate(args.certificate);
-  std::signal(SIGINT, [](int) { interrupted = true; });
+  tell(warnings, args.common);
   ExtremumOptions options;
   options.records = args.records;
-  options.stop = &interrupted;
   if (draws_progress())
     options.progress = [last = -1](double share) mutable {
       const int percent = static_cast<int>(100 * share);
@@ -189,8 +194,9 @@ int run(const Arguments& args) {
   if (asked && low) facts.push_back(extremum_fact(Which::minimum, sum, range, *low));
   if (asked && high) facts.push_back(extremum_fact(Which::maximum, sum, range, *high));
   write_certificate(
-      args.certificate, Verdict::proved, facts,
-      {{"command", "ropewalk extremum"},
+      args.certificate, command, Verdict::proved, facts,
+      {{"table", table},
+       {"reach", range.last.str()},
        {"statement", fmt::format("The {} of the sum over the lags {}..{}, and the lags that "
                                  "attain it.",
                                  low && high ? "minimum and the maximum"
@@ -213,6 +219,7 @@ int run(const Arguments& args) {
     out["records"] = Json::array();
     for (const Record& r : first.records)
       out["records"].push_back({{"lag", r.lag.str()}, {"value", json(r.value)}});
+    out["warnings"] = warnings;
     std::cout << out.dump(2) << '\n';
     return as_expected;
   }
@@ -247,7 +254,10 @@ void add_extremum(CLI::App& root, int& exit_code) {
                  "list of one "
                  "amplitude >= 0 per plane, used as given")
       ->type_name("FILE");
-  app.add_option("--reach", args->reach, "Lags 1..T; T up to 1e18, any size where one plane moves")
+  app.add_option(
+         "--reach", args->reach,
+         "Reach: relative lags 1..T, for an input of length T+1; T up to 1e18, any size where one "
+         "plane moves")
       ->required()
       ->type_name("T");
   app.add_option("--extrema", args->extrema,
@@ -268,7 +278,7 @@ void add_extremum(CLI::App& root, int& exit_code) {
       "The method is chosen by a planner that says why: continued fractions, a lattice, branch and "
       "bound, or a\n"
       "scan.\n"
-      "Ctrl-C stops with status 3 and prints nothing.\n"
+      "With --json \"warnings\" lists what is otherwise printed to standard error.\n"
       "\n"
       "Exit status: 0; 2 for bad input; 3 if interrupted or undecided.\n"
       "\n"
@@ -276,7 +286,7 @@ void add_extremum(CLI::App& root, int& exit_code) {
       "  ropewalk extremum --base 5e5 --planes 64 --reach 1e12\n"
       "  ropewalk extremum --schedule examples/configs/llama-3.1-8b.json --reach 131072 --records "
       "--json");
-  app.callback([args, &exit_code] { exit_code = run(*args); });
+  app.callback([args, &app, &exit_code] { exit_code = run(*args, question(app)); });
 }
 
 }  // namespace ropewalk::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <memory>
 
@@ -27,20 +26,10 @@ struct Arguments {
   std::string scale;
   std::string mass = "0.9";
   std::string offset;
-  std::string reach;
+  std::string longest;
   std::string amplitudes = "best";
   std::string certificate;
 };
-
-std::atomic<bool> interrupted = false;
-
-Rational parse_number(std::string_view flag, const std::string& text) {
-  const auto value = parse_angle(flag, text).rational();
-  if (!value)
-    throw Error(ErrorCode::bad_value,
-                std::string(flag) + ": '" + text + "' is not a rational number");
-  return *value;
-}
 
 std::string shown(const Rational& x, unsigned digits = 8) {
   return decimal(x, digits, Round::nearest);
@@ -125,8 +114,13 @@ struct Asked {
   Table table;
   std::optional<RetrievalKind> kind;
   HorizonQuestion question;
-  bool window = false;  ///< the reach is that of a sliding window: n = reach settles all n
+  std::optional<KeyLimit> window;  ///< no more keys are seen: the length `reach` settles all
 };
+
+// Whether the limit on keys is a chunk's: then a target before the chunk is not seen at all.
+bool in_chunk(const theory::ResolvedRope& rope, const KeyLimit& limit) {
+  return rope.attention_chunk == limit.keys;
+}
 
 std::vector<std::string> notes_of(const Asked& asked) {
   std::vector<std::string> notes;
@@ -135,10 +129,14 @@ std::vector<std::string> notes_of(const Asked& asked) {
   notes.push_back(fmt::format("--scale is ||q|| ||k|| times the model's own factor {} = {}",
                               rope.logit_scale.text(),
                               shown(theory::enclose(rope.logit_scale, 12).middle())));
-  notes.insert(notes.end(), rope.warnings.begin(), rope.warnings.end());
-  if (rope.sliding_window)
-    notes.push_back("sliding_window = " + rope.sliding_window->str() +
-                    ": at most so many keys are seen, and the mass stays the same beyond");
+  if (const auto limit = key_limit(rope))
+    notes.push_back(
+        fmt::format("{} = {}: {}", limit->key, limit->keys.str(),
+                    in_chunk(rope, *limit)
+                        ? "at most so many keys are seen, those of the query's own chunk; a target "
+                          "in an earlier "
+                          "chunk is not seen at all"
+                        : "at most so many keys are seen, and the mass stays the same beyond"));
   if (rope.softcap)
     notes.push_back("logits pass through " + shown(*rope.softcap) + " tanh(x/" +
                     shown(*rope.softcap) +
@@ -211,12 +209,7 @@ Answer solve(const Arguments& args, const Asked& asked) {
   if (!args.certificate.empty())
     answer.facts = retrieval_horizon_facts(answer.retrieval, planes, all, retrieval,
                                            answer.survival, seen(asked, answer.exclusion));
-  bool still = all.size() > planes.size();
-  for (const Formula& theta : planes) {
-    const auto turns = theta.turns();
-    still = still || (turns && denominator(*turns) == 1);
-  }
-  if (still)
+  if (standing(all) > 0)
     answer.notes.emplace_back(
         "a plane that stands still keeps a Retrieval margin at every length; only the number of "
         "keys ends the mass");
@@ -275,7 +268,8 @@ void print(const Arguments& args, const Asked& asked, const Answer& answer, doub
     }
     out["scale"] = question.scale.str();
     out["target"] = question.mass.str();
-    out["reach"] = std::to_string(question.reach);
+    out["longest"] = std::to_string(question.reach);
+    out["warnings"] = asked.table.warnings;
     out["notes"] = answer.notes;
     out["seconds"] = seconds;
     std::cout << out.dump(2) << '\n';
@@ -296,7 +290,9 @@ void print(const Arguments& args, const Asked& asked, const Answer& answer, doub
     std::cout << fmt::format("Index head, offset {}, scale {}, mass {}\n", question.offset, size,
                              target);
   row("guaranteed", guaranteed,
-      survives                          ? "the mass is there at every length"
+      survives                          ? in_chunk(*asked.table.rope, *asked.window)
+                                              ? "the mass is there wherever the chunk holds the target"
+                                              : "the mass is there at every length"
       : answer.survival.capped          ? "and not looked at beyond"
       : answer.survival.guaranteed == 0 ? "no length has the mass"
                                         : "the longest input at which the head below has the mass");
@@ -336,24 +332,24 @@ void print(const Arguments& args, const Asked& asked, const Answer& answer, doub
   for (const std::string& note : answer.notes) std::cout << "note: " << note << '\n';
 }
 
-int run(const Arguments& args) {
+int run(const Arguments& args, const std::string& command) {
   const tbb::global_control limit = thread_limit(args.common);
   Asked asked;
   asked.kind = retrieval_kind(args.retrieval);
   HorizonQuestion& question = asked.question;
-  question.scale = parse_number("--scale", args.scale);
+  question.scale = parse_rational("--scale", args.scale);
   if (question.scale <= 0 || question.scale > 1000000)
     throw Error(ErrorCode::bad_value,
                 "--scale must lie above 0 and be at most 1000000, not " + args.scale);
-  question.mass = parse_number("--mass", args.mass);
+  question.mass = parse_rational("--mass", args.mass);
   if (question.mass <= 0 || question.mass >= 1)
     throw Error(ErrorCode::bad_value, "--mass must lie strictly between 0 and 1, not " + args.mass);
-  if (!args.reach.empty()) {
-    const theory::Integer reach = parse_integer("--reach", args.reach);
-    if (reach < 1 || reach > longest_horizon)
-      throw Error(ErrorCode::bad_value,
-                  fmt::format("--reach must lie in 1..{}, not {}", longest_horizon, reach.str()));
-    question.reach = static_cast<std::int64_t>(reach);
+  if (!args.longest.empty()) {
+    const theory::Integer longest = parse_integer("--longest", args.longest);
+    if (longest < 1 || longest > longest_horizon)
+      throw Error(ErrorCode::bad_value, fmt::format("--longest must lie in 1..{}, not {}",
+                                                    longest_horizon, longest.str()));
+    question.reach = static_cast<std::int64_t>(longest);
   }
   if (asked.kind && !args.offset.empty())
     throw Error(ErrorCode::usage, "--offset is for Index heads: leave out --alphabet");
@@ -365,18 +361,18 @@ int run(const Arguments& args) {
     throw Error(ErrorCode::bad_value,
                 fmt::format("--alphabet: {} letters need a plane each, and there are {}",
                             asked.kind->alphabet.str(), asked.table.frequencies.size()));
-  if (asked.table.rope && asked.table.rope->sliding_window &&
-      *asked.table.rope->sliding_window <= question.reach) {
-    question.reach = static_cast<std::int64_t>(*asked.table.rope->sliding_window);
-    asked.window = true;
+  if (const auto window = asked.table.rope ? key_limit(*asked.table.rope) : std::nullopt;
+      window && window->keys <= question.reach) {
+    question.reach = static_cast<std::int64_t>(window->keys);
+    asked.window = window;
   }
   if (!asked.kind) {
     const theory::Integer offset =
         args.offset.empty() ? theory::Integer(1) : parse_integer("--offset", args.offset);
     if (offset < 0 || offset >= question.reach)
       throw Error(ErrorCode::bad_value,
-                  fmt::format("--offset must lie in 0..{} ({} {}), not {}", question.reach - 1,
-                              asked.window ? "the sliding window is" : "--reach is", question.reach,
+                  fmt::format("--offset must lie in 0..{} ({} is {}), not {}", question.reach - 1,
+                              asked.window ? asked.window->key : "--longest", question.reach,
                               offset.str()));
     question.offset = static_cast<std::int64_t>(offset);
     if (asked.table.frequencies.size() > 2048)
@@ -386,8 +382,7 @@ int run(const Arguments& args) {
   }
 
   check_certificate(args.certificate);
-  std::signal(SIGINT, [](int) { interrupted = true; });
-  question.stop = &interrupted;
+  tell(asked.table.warnings, args.common);
   if (draws_progress())
     question.progress = [](std::int64_t length) {
       std::cerr << fmt::format("\rlength {:<10}", length) << std::flush;
@@ -400,8 +395,9 @@ int run(const Arguments& args) {
   const Survival& survival = answer.survival;
   const Exclusion exclusion = seen(asked, answer.exclusion);
   write_certificate(
-      args.certificate, Verdict::proved, answer.facts,
-      {{"command", "ropewalk horizon"},
+      args.certificate, command, Verdict::proved, answer.facts,
+      {{"table", asked.table.words},
+       {"longest", std::to_string(question.reach)},
        {"statement",
         (survival.guaranteed > 0
              ? fmt::format("The head has the mass at {} keys{}", survival.guaranteed,
@@ -428,7 +424,8 @@ void add_horizon(CLI::App& root, int& exit_code) {
          "Logit scale: ||q|| ||k|| times the model's own factor (1/sqrt(head_dim) and so on)")
       ->required()
       ->type_name("BETA");
-  app.add_option("--mass", args->mass, "Softmax mass wanted on the target, between 0 and 1 (0.9)")
+  app.add_option("--mass", args->mass,
+                 "Softmax mass wanted on the target, between 0 and 1 (default: 0.9)")
       ->type_name("P");
   app.add_option("--offset", args->offset,
                  "The head looks M tokens back; 1 (default) is the previous token, 0 its own")
@@ -438,7 +435,8 @@ void add_horizon(CLI::App& root, int& exit_code) {
                  "uniform, best (default), or a JSON file with one number per plane (as `ropewalk "
                  "optimal --json` prints)")
       ->type_name("WHICH");
-  app.add_option("--reach", args->reach, "Look at lengths up to N (1048576); at most 16777216")
+  app.add_option("--longest", args->longest,
+                 "Look at inputs of up to N tokens (1048576); at most 16777216")
       ->type_name("N");
   add_certificate(app, args->certificate);
   add_common(app, args->common);
@@ -451,9 +449,9 @@ void add_horizon(CLI::App& root, int& exit_code) {
       "a_f (1 - cos\n"
       "theta_f s)) over the relative lags s = -M..n-1-M; best amplitudes are complex, sum |b_f| <= "
       "1. Retrieval:\n"
-      "the worst input with exactly one match; best loses least mass there. A sliding window caps "
-      "the keys: a\n"
-      "head with the mass when it is full has it at every length (unbounded). Where --reach ends "
+      "the worst input with exactly one match; best loses least mass there. A sliding window or a "
+      "chunk caps the keys: a\n"
+      "head with the mass when it is full has it at every length (unbounded). Where --longest ends "
       "the "
       "search\n"
       "guaranteed is a lower bound (capped).\n"
@@ -463,8 +461,9 @@ void add_horizon(CLI::App& root, int& exit_code) {
       "length, \"unbounded\" or null (none found), \"bound_mass\": no head has more at bound + 1, "
       "\"amplitudes\",\n"
       "\"bound_head\": the head whose tangent proves the bound, \"offset\", \"scale\", \"target\", "
-      "\"reach\", \"notes\",\n"
-      "\"seconds\"}; amplitudes of Index heads are {\"re\", \"im\"}; with --alphabet \"alphabet\" "
+      "\"longest\", \"warnings\",\n"
+      "\"notes\", \"seconds\"}; amplitudes of Index heads are {\"re\", \"im\"}; with --alphabet "
+      "\"alphabet\" "
       "and "
       "\"head\" instead\n"
       "of \"bound_head\" and \"offset\", amplitudes are fractions, and an orthogonal head has "
@@ -478,7 +477,7 @@ void add_horizon(CLI::App& root, int& exit_code) {
       "  ropewalk horizon --schedule examples/configs/llama-3.1-8b.json --scale 12 --mass 0.5 "
       "--json\n"
       "  ropewalk horizon --base 1e4 --planes 64 --scale 25 --alphabet 8 --head centred");
-  app.callback([args, &exit_code] { exit_code = run(*args); });
+  app.callback([args, &app, &exit_code] { exit_code = run(*args, question(app)); });
 }
 
 }  // namespace ropewalk::cli

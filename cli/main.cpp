@@ -23,7 +23,7 @@ int exit_code_of(ropewalk::ErrorCode code) {
 }
 
 // Errors are one line of bounded length, whatever a library or an argument put into the message.
-int complain(std::string message, int code) {
+int complain(std::string message, int code, const std::string& advice = "") {
   for (char& c : message)
     if (c == '\n' || c == '\r') c = ' ';
   while (!message.empty() && message.back() == ' ') message.pop_back();
@@ -34,14 +34,28 @@ int complain(std::string message, int code) {
     message.resize(end);
     message += " ...";
   }
-  std::cerr << "ropewalk: " << message << '\n';
+  std::cerr << "ropewalk: " << message << advice << '\n';
   return code;
 }
 
-bool is_command(const CLI::App& root, const std::string& word) {
-  const auto commands = root.get_subcommands({});
-  return std::any_of(commands.begin(), commands.end(),
-                     [&](const CLI::App* command) { return command->get_name() == word; });
+const CLI::App* command_of(const CLI::App& app, const std::string& word) {
+  const auto commands = app.get_subcommands({});
+  const auto at = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* command) {
+    return command->get_name() == word;
+  });
+  return at == commands.end() ? nullptr : *at;
+}
+
+// Where the command that was meant explains itself.
+std::string advice(const CLI::App& root, int argc, char** argv) {
+  std::string command = "ropewalk";
+  const CLI::App* app = &root;
+  for (int i = 1; i < argc; ++i) {
+    app = command_of(*app, argv[i]);
+    if (app == nullptr) break;
+    command += std::string(" ") + argv[i];
+  }
+  return "; see `" + command + " --help`";
 }
 
 // An empty argument is an error, not an absent option.
@@ -78,8 +92,11 @@ int main(int argc, char** argv) {
   root.require_subcommand(1);
   root.footer(
       "Exit status: 0 all as expected, 1 a claim or check failed, 2 bad usage or input, 3 "
-      "undecided,\n"
-      "4 file or system trouble. 'ropewalk COMMAND --help' explains a command, with examples.\n"
+      "undecided or\n"
+      "interrupted, 4 file or system trouble. Ctrl-C ends every command with status 3 and leaves "
+      "no "
+      "partial file.\n"
+      "'ropewalk COMMAND --help' explains a command, with examples; docs/glossary.md its words.\n"
       "\n"
       "Examples:\n"
       "  ropewalk verify\n"
@@ -98,13 +115,13 @@ int main(int argc, char** argv) {
   ropewalk::cli::add_export_store(root, exit_code);
   root.add_subcommand("design", "Search a frequency table for a length (where built with Ceres)");
   refuse_empty_arguments(root);
+  ropewalk::cli::end_on_interrupt();
   try {
     if (argc > 1 && argv[1] == std::string("design")) become_design(argv + 1);
     if (const std::string first = argc > 1 ? argv[1] : ""; !first.empty() && first != "--help" &&
                                                            first != "-h" && first != "--version" &&
-                                                           !is_command(root, first))
-      throw ropewalk::Error(ropewalk::ErrorCode::usage,
-                            "no command is called '" + first + "'; ropewalk --help lists them");
+                                                           command_of(root, first) == nullptr)
+      throw ropewalk::Error(ropewalk::ErrorCode::usage, "no command is called '" + first + "'");
     root.parse(argc, argv);
     std::cout.flush();
     if (!std::cout)
@@ -115,9 +132,10 @@ int main(int argc, char** argv) {
     return std::cout ? code
                      : complain("standard output cannot be written", ropewalk::cli::file_trouble);
   } catch (const CLI::ParseError& e) {
-    return complain(e.what(), ropewalk::cli::bad_input);
+    return complain(e.what(), ropewalk::cli::bad_input, advice(root, argc, argv));
   } catch (const ropewalk::Error& e) {
-    return complain(e.what(), exit_code_of(e.code()));
+    return complain(e.what(), exit_code_of(e.code()),
+                    e.code() == ropewalk::ErrorCode::usage ? advice(root, argc, argv) : "");
   } catch (const std::bad_alloc&) {
     return complain("out of memory", ropewalk::cli::file_trouble);
   } catch (const std::exception& e) {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <memory>
 
@@ -31,8 +30,6 @@ struct Arguments {
   std::string offset;
   std::string certificate;
 };
-
-std::atomic<bool> interrupted = false;
 
 // Errors about the reach come from the library, which knows no flags.
 template <class F>
@@ -70,6 +67,34 @@ bool within_width(const RetrievalHead& head) {
          width <= Rational(1, 1000000000000);
 }
 
+// What was asked, and what there is to say of it beside the answer.
+struct Asked {
+  Table table;
+  std::string command;
+  Lag reach;
+  std::optional<Lag> offset;
+  std::vector<std::string> notes;
+  std::chrono::steady_clock::time_point start;
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  /// The words of a certificate.
+  [[nodiscard]] Json words(const std::string& statement) const {
+    return {{"table", table.words}, {"reach", reach.str()}, {"statement", statement}};
+  }
+};
+
+// The end of every JSON object.
+void add_last(Json& out, const Asked& asked) {
+  out["warnings"] = asked.table.warnings;
+  out["notes"] = asked.notes;
+  out["seconds"] = asked.seconds();
+}
+
+void print_notes(const Asked& asked) {
+  for (const std::string& note : asked.notes) std::cout << "note: " << note << '\n';
+}
+
 void row(const char* what, const std::string& value) {
   std::cout << fmt::format("  {:<11} {}\n", what, value);
 }
@@ -90,7 +115,7 @@ void print_lists(const std::vector<std::size_t>& ids, const std::vector<std::str
 }
 
 template <class Head>
-int print(const Arguments& args, const Head& head, const Enclosure& uniform, double seconds) {
+int print(const Arguments& args, const Asked& asked, const Head& head, const Enclosure& uniform) {
   const auto share = efficiency(uniform, head.optimum);
   std::vector<std::size_t> ids;
   for (std::size_t f = 0; f < head.amplitudes.size(); ++f)
@@ -107,21 +132,19 @@ int print(const Arguments& args, const Head& head, const Enclosure& uniform, dou
       out["dual"].push_back({{"lag", m.lag.str()}, {"weight", m.weight.str()}});
     out["uniform"] = json(uniform);
     out["efficiency"] = json(share);
-    out["offset"] =
-        args.offset.empty() ? Json(nullptr) : Json(parse_integer("--offset", args.offset).str());
-    out["reach"] = parse_integer("--reach", args.reach).str();
+    out["offset"] = asked.offset ? Json(asked.offset->str()) : Json(nullptr);
+    out["reach"] = asked.reach.str();
     out["carrying"] = ids;
     out["programs"] = head.iterations;
-    out["seconds"] = seconds;
+    add_last(out, asked);
     std::cout << out.dump(2) << '\n';
     return code;
   }
 
-  const Lag offset = args.offset.empty() ? Lag(0) : parse_integer("--offset", args.offset);
+  const Lag offset = asked.offset.value_or(Lag(0));
   std::cout << fmt::format("Best head on {} planes, {}lags {}..{}\n", head.amplitudes.size(),
-                           args.offset.empty() ? "" : "offset " + offset.str() + ", relative ",
-                           offset == 0 ? "1" : Lag(-offset).str(),
-                           parse_integer("--reach", args.reach).str());
+                           asked.offset ? "offset " + offset.str() + ", relative " : "",
+                           offset == 0 ? "1" : Lag(-offset).str(), asked.reach.str());
   row("optimum", text(head.optimum, 12));
   row("uniform", text(uniform, 12));
   row("efficiency", share ? text(*share, 6) + " of the optimum with equal amplitudes" : "-");
@@ -135,6 +158,7 @@ int print(const Arguments& args, const Head& head, const Enclosure& uniform, dou
   for (const LagWeight& m : head.dual)
     dual.push_back(fmt::format("{:>19}  {}", m.lag.str(), shown(m.weight)));
   print_lists(ids, amplitudes, fmt::format("{:>19}  weight", "lag"), dual);
+  print_notes(asked);
   return code;
 }
 
@@ -142,14 +166,14 @@ const char* name(RetrievalCode code) {
   return code == RetrievalCode::centred ? "centred" : "plain";
 }
 
-int print(const Arguments& args, const RetrievalKind& kind, const RetrievalHead& head,
-          const Enclosure& uniform, double seconds) {
+int print(const Arguments& args, const Asked& asked, const RetrievalKind& kind,
+          const RetrievalHead& head, const Enclosure& uniform) {
   const auto share = uniform.lo.sign() < 0 ? std::nullopt : efficiency(uniform, head.optimum);
   std::vector<std::size_t> ids;
   for (std::size_t f = 0; f < head.amplitudes.size(); ++f)
     if (carries(head.amplitudes[f])) ids.push_back(f + 1);
   const int code = within_width(head) ? as_expected : undecided;
-  const std::string reach = parse_integer("--reach", args.reach).str();
+  const std::string reach = asked.reach.str();
 
   if (args.common.json) {
     Json out;
@@ -169,7 +193,7 @@ int print(const Arguments& args, const RetrievalKind& kind, const RetrievalHead&
     out["reach"] = reach;
     out["carrying"] = ids;
     out["programs"] = head.iterations;
-    out["seconds"] = seconds;
+    add_last(out, asked);
     std::cout << out.dump(2) << '\n';
     return code;
   }
@@ -190,12 +214,13 @@ int print(const Arguments& args, const RetrievalKind& kind, const RetrievalHead&
                                m.pair.letter, shown(m.weight)));
   print_lists(ids, amplitudes,
               fmt::format("{:>9}  {:>10}  {:>6}  weight", "match", "distractor", "letter"), dual);
+  print_notes(asked);
   return code;
 }
 
-int print(const Arguments& args, const RetrievalKind& kind, const OrthogonalHead& head,
-          std::size_t planes, double seconds) {
-  const std::string reach = parse_integer("--reach", args.reach).str();
+int print(const Arguments& args, const Asked& asked, const RetrievalKind& kind,
+          const OrthogonalHead& head) {
+  const std::string reach = asked.reach.str();
   std::vector<std::size_t> letters;
   for (const std::size_t f : head.planes) letters.push_back(f + 1);
   if (args.common.json) {
@@ -206,21 +231,31 @@ int print(const Arguments& args, const RetrievalKind& kind, const OrthogonalHead
     out["alphabet"] = kind.alphabet.str();
     out["head"] = "orthogonal";
     out["reach"] = reach;
-    out["seconds"] = seconds;
+    add_last(out, asked);
     std::cout << out.dump(2) << '\n';
     return as_expected;
   }
   std::cout << fmt::format("Orthogonal Retrieval head on {} planes, {} letters, lags 0..{}\n",
-                           planes, kind.alphabet.str(), reach);
+                           asked.table.frequencies.size(), kind.alphabet.str(), reach);
   row("margin", text(head.margin, 12));
   row("planes", fmt::format("the {} slowest, a letter each: IDs {}", letters.size(),
                             fmt::join(letters, " ")));
   row("optimal", head.optimal ? "yes, among heads with a plane per letter"
                               : "not known: the margin is not positive");
+  print_notes(asked);
   return as_expected;
 }
 
-int run(const Arguments& args) {
+std::vector<std::string> notes_of(const Table& table, bool retrieval) {
+  const std::size_t still = standing(table.frequencies);
+  if (still == 0) return {};
+  const std::string planes =
+      fmt::format("{} of {} planes stand still", still, table.frequencies.size());
+  return {planes + (retrieval ? ": they keep a Retrieval margin at every length"
+                              : ": they tell no lag from another")};
+}
+
+int run(const Arguments& args, const std::string& command) {
   const tbb::global_control limit = thread_limit(args.common);
   const Lag reach = parse_integer("--reach", args.reach);
   if (reach < 1)
@@ -231,13 +266,18 @@ int run(const Arguments& args) {
   if (kind && reach >= longest_retrieval)
     throw Error(ErrorCode::too_large, fmt::format("--reach: with --alphabet at most {}, not {}",
                                                   longest_retrieval - 1, reach.str()));
-  const std::vector<Formula> planes = frequencies(args.table, reach);
+  Asked asked{read_table(args.table), command, reach, {}, {}, {}};
+  const std::vector<Formula>& planes = asked.table.frequencies;
+  if (asked.table.rope)
+    if (const auto beyond = beyond_limit(*asked.table.rope, reach))
+      asked.table.warnings.push_back(*beyond);
+  asked.notes = notes_of(asked.table, kind.has_value());
   if (kind && kind->code == RetrievalCode::orthogonal &&
       kind->alphabet > theory::Integer(planes.size()))
     throw Error(ErrorCode::bad_value,
                 fmt::format("--alphabet: {} letters need a plane each, and there are {}",
                             kind->alphabet.str(), planes.size()));
-  std::optional<Lag> offset;
+  std::optional<Lag>& offset = asked.offset;
   if (!args.offset.empty()) {
     offset = parse_integer("--offset", args.offset);
     if (*offset < 0 || *offset > Lag("1000000000000000000"))
@@ -250,80 +290,72 @@ int run(const Arguments& args) {
   }
 
   check_certificate(args.certificate);
-  std::signal(SIGINT, [](int) { interrupted = true; });
+  tell(asked.table.warnings, args.common);
   OptimalOptions options;
-  options.stop = &interrupted;
   if (draws_progress())
     options.progress = [](unsigned programs) {
       std::cerr << fmt::format("\rprogram {}", programs) << std::flush;
     };
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds_passed = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
+  asked.start = std::chrono::steady_clock::now();
   if (kind) {
     const auto last = static_cast<std::int64_t>(reach);
     if (kind->code == RetrievalCode::orthogonal) {
       const OrthogonalHead head = orthogonal_retrieval(planes, kind->alphabet, last);
-      if (!args.certificate.empty())
-        write_certificate(
-            args.certificate, Verdict::proved, orthogonal_facts(planes, last, head),
-            {{"command", "ropewalk optimal"},
-             {"statement", std::string("The margin of the head with a plane per letter") +
-                               (head.optimal ? ", whose planes are the slowest." : ".")},
-             {"margin", json(head.margin)}});
-      return print(args, *kind, head, planes.size(), seconds_passed());
+      if (!args.certificate.empty()) {
+        Json words = asked.words(std::string("The margin of the head with a plane per letter") +
+                                 (head.optimal ? ", whose planes are the slowest." : "."));
+        words["margin"] = json(head.margin);
+        write_certificate(args.certificate, command, Verdict::proved,
+                          orthogonal_facts(planes, last, head), words);
+      }
+      return print(args, asked, *kind, head);
     }
     const RetrievalHead head = best_retrieval(planes, kind->alphabet, last, kind->code, options);
     if (options.progress) std::cerr << "\r               \r";
     const Enclosure uniform = retrieval_margin_of(equal_amplitudes(planes.size()), planes,
-                                                  kind->alphabet, last, kind->code, &interrupted);
+                                                  kind->alphabet, last, kind->code);
     if (!args.certificate.empty()) {
       std::vector<Fact> facts =
           retrieval_optimum_facts(planes, kind->alphabet, last, kind->code, head);
       for (Fact& fact : retrieval_margin_facts(equal_amplitudes(planes.size()), planes,
                                                kind->alphabet, last, kind->code, uniform))
         facts.push_back(std::move(fact));
-      write_certificate(
-          args.certificate, within_width(head) ? Verdict::proved : Verdict::undecided, facts,
-          {{"command", "ropewalk optimal"},
-           {"statement",
-            "The best margin of a Retrieval head of this kind on these planes lies between that of "
-            "the amplitudes, over all encounters, and what the weights on encounters allow; last, "
-            "the margin of equal amplitudes."},
-           {"optimum", json(head.optimum)}});
+      Json words = asked.words(
+          "The best margin of a Retrieval head of this kind on these planes lies between that of "
+          "the amplitudes, over all encounters, and what the weights on encounters allow; last, "
+          "the margin of equal amplitudes.");
+      words["optimum"] = json(head.optimum);
+      write_certificate(args.certificate, command,
+                        within_width(head) ? Verdict::proved : Verdict::undecided, facts, words);
     }
-    return print(args, *kind, head, uniform, seconds_passed());
+    return print(args, asked, *kind, head, uniform);
   }
   const auto answer = [&](auto&& solve, auto&& facts_of) {
     const auto head = naming_reach(solve);
     if (options.progress) std::cerr << "\r               \r";
     const Lag farthest = offset && *offset > reach ? *offset : reach;
-    const Enclosure uniform = uniform_margin(planes, farthest, &interrupted);
+    const Enclosure uniform = uniform_margin(planes, farthest);
     if (!args.certificate.empty()) {
       std::vector<Fact> facts = facts_of(head);
-      facts.push_back(uniform_fact(planes, farthest, &interrupted));
-      write_certificate(args.certificate,
+      facts.push_back(uniform_fact(planes, farthest));
+      Json words = asked.words(
+          "The best margin of a head on these planes lies between that of the amplitudes, over "
+          "every lag, and what the weights on lags allow; last, the margin of equal amplitudes.");
+      words["optimum"] = json(head.optimum);
+      write_certificate(args.certificate, command,
                         within_width(head.optimum) ? Verdict::proved : Verdict::undecided, facts,
-                        {{"command", "ropewalk optimal"},
-                         {"statement",
-                          "The best margin of a head on these planes lies between that "
-                          "of the amplitudes, over every lag, and what the weights on "
-                          "lags allow; last, the margin of equal amplitudes."},
-                         {"optimum", json(head.optimum)}});
+                        words);
     }
-    return print(args, head, uniform, seconds_passed());
+    return print(args, asked, head, uniform);
   };
   if (offset) {
     const Lag length = reach + *offset + 1;
-    return answer([&] { return offset_head(planes, length, *offset, options); },
-                  [&](const OffsetHead& head) {
-                    return offset_facts(planes, length, *offset, head, &interrupted);
-                  });
+    return answer(
+        [&] { return offset_head(planes, length, *offset, options); },
+        [&](const OffsetHead& head) { return offset_facts(planes, length, *offset, head); });
   }
-  return answer(
-      [&] { return optimal_head(planes, reach, options); },
-      [&](const OptimalHead& head) { return optimal_facts(planes, reach, head, &interrupted); });
+  return answer([&] { return optimal_head(planes, reach, options); },
+                [&](const OptimalHead& head) { return optimal_facts(planes, reach, head); });
 }
 
 }  // namespace
@@ -333,16 +365,16 @@ void add_optimal(CLI::App& root, int& exit_code) {
   CLI::App& app = *root.add_subcommand(
       "optimal", "The best Index or Retrieval head that a table allows, proven from both sides");
   add_table(app, args->table);
-  app.add_option(
-         "--reach", args->reach,
-         "The head must win at relative lags 1..T, on both sides; T up to 1e18, any size for "
-         "one plane")
+  app.add_option("--reach", args->reach,
+                 "Reach: the head must win at relative lags 1..T, on both sides, for an input of "
+                 "length T+1; "
+                 "T up to 1e18, any size for one plane")
       ->required()
       ->type_name("T");
-  app.add_option(
-         "--offset", args->offset,
-         "The best head for this offset alone, M keys behind its target and T ahead: complex "
-         "amplitudes (0: it looks at its own token)")
+  app.add_option("--offset", args->offset,
+                 "The best head that looks M tokens back and no other (0: its own token): complex "
+                 "amplitudes, "
+                 "length M+T+1")
       ->type_name("M");
   add_certificate(app, args->certificate);
   add_retrieval(app, args->retrieval);
@@ -377,7 +409,8 @@ void add_optimal(CLI::App& root, int& exit_code) {
       "JSON: {\"optimum\": {\"lo\", \"hi\"}, \"amplitudes\": [rational], \"dual\": [{\"lag\", "
       "\"weight\"}], \"uniform\":\n"
       "{\"lo\", \"hi\"}, \"efficiency\", \"offset\", \"reach\", \"carrying\": [ID], "
-      "\"programs\", \"seconds\"};\n"
+      "\"programs\", \"warnings\",\n"
+      "\"notes\", \"seconds\"};\n"
       "with --offset an amplitude is {\"re\", \"im\"}; with --alphabet \"dual\" lists {\"match\", "
       "\"distractor\",\n"
       "\"letter\", \"weight\"}, and \"alphabet\" and \"head\" stand for \"offset\"; orthogonal: "
@@ -393,7 +426,7 @@ void add_optimal(CLI::App& root, int& exit_code) {
       "  ropewalk optimal --base 1e4 --planes 64 --reach 100 --alphabet 8\n"
       "  ropewalk optimal --base 1e4 --planes 64 --reach 8191 --alphabet 8 --head orthogonal\n"
       "  ropewalk optimal --schedule examples/configs/llama-3.1-8b.json --reach 8191 --json");
-  app.callback([args, &exit_code] { exit_code = run(*args); });
+  app.callback([args, &app, &exit_code] { exit_code = run(*args, question(app)); });
 }
 
 }  // namespace ropewalk::cli

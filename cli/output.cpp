@@ -2,17 +2,23 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cctype>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 
 namespace ropewalk::cli {
 
 using theory::Enclosure;
 using theory::Formula;
 using theory::Integer;
+using theory::Rational;
 using theory::Round;
 
 Json json(const Enclosure& x, unsigned digits) {
@@ -23,12 +29,101 @@ Json json(const std::optional<Enclosure>& x, unsigned digits) {
   return x ? json(*x, digits) : Json(nullptr);
 }
 
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// 1,000,000 and 1_000_000 and 1 000 000 without what parts the thousands; a decimal comma as a
+// point. Nothing where it is neither.
+std::optional<std::string> without_separators(const std::string& text) {
+  std::string plain;
+  std::vector<std::size_t> groups = {0};
+  std::size_t commas = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_digit(c)) {
+      plain += c;
+      ++groups.back();
+    } else if (c == '.' && plain.find('.') == std::string::npos) {
+      plain += c;
+    } else if (c == ',' || c == '_' || c == '\'' || c == ' ') {
+      if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1]))
+        return std::nullopt;
+      groups.push_back(0);
+      commas += c == ',' ? 1 : 0;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (plain.empty() || plain == ".") return std::nullopt;
+  if (commas == 0) return plain;
+  if (plain.find('.') == std::string::npos &&
+      std::all_of(groups.begin() + 1, groups.end(), [](std::size_t n) { return n == 3; }) &&
+      groups.front() <= 3 && plain.front() != '0')
+    return plain;
+  if (commas != 1 || groups.size() != 2 || plain.find('.') != std::string::npos)
+    return std::nullopt;
+  return plain.insert(groups.front(), ".");
+}
+
+// What to write for a number as people write them: 128k, 1M, 1,000,000, 90%, 2**20. Empty for other
+// text.
+std::string hint(const std::string& text) {
+  if (text.size() > 40) return "";
+  std::string number = text;
+  std::string unit;
+  while (!number.empty() &&
+         (std::isalpha(static_cast<unsigned char>(number.back())) != 0 || number.back() == '%')) {
+    unit.insert(unit.begin(),
+                static_cast<char>(std::tolower(static_cast<unsigned char>(number.back()))));
+    number.pop_back();
+  }
+  while (!number.empty() && number.back() == ' ') number.pop_back();
+  if (const auto power = number.find("**"); power != std::string::npos && unit.empty()) {
+    const std::string caret = number.replace(power, 2, "^");
+    try {
+      return Formula::parse(caret).rational() ? "write " + caret : "";
+    } catch (const Error&) {
+      return "";
+    }
+  }
+  const auto plain = without_separators(number);
+  if (!plain) return "";
+  const Rational value = *Formula::parse(*plain).rational();
+  const auto whole = [&](const Integer& times) -> std::string {
+    const Rational x = value * times;
+    return denominator(x) == 1 ? Integer(numerator(x)).str() : "";
+  };
+  if (unit.empty()) return "write " + *plain;
+  if (unit == "%") return "write " + decimal(Rational(value / 100), 12, Round::nearest);
+  const std::size_t power = std::string("kmgt").find(unit.front()) + 1;
+  if (power == 0 || (unit.size() > 1 && unit.substr(1) != "i")) return "";
+  const auto exponent = static_cast<unsigned>(power);
+  const std::string binary = whole(boost::multiprecision::pow(Integer(1024), exponent));
+  const std::string thousands = whole(boost::multiprecision::pow(Integer(1000), exponent));
+  if (unit.size() == 2) return binary.empty() ? "" : "write " + binary;
+  if (binary.empty() || thousands.empty()) return thousands.empty() ? "" : "write " + thousands;
+  return "write " + binary + " or " + thousands;
+}
+
+}  // namespace
+
 Formula parse_angle(std::string_view flag, const std::string& text) {
   try {
     return Formula::parse(text);
   } catch (const Error& e) {
+    if (const std::string better = hint(text); !better.empty())
+      throw Error(ErrorCode::bad_value, std::string(flag) + ": " + text + ": " + better);
     throw Error(e.code(), std::string(flag) + ": " + e.what());
   }
+}
+
+Rational parse_rational(std::string_view flag, const std::string& text) {
+  const auto value = parse_angle(flag, text).rational();
+  if (!value)
+    throw Error(ErrorCode::bad_value,
+                std::string(flag) + ": '" + text + "' is not a rational number");
+  return *value;
 }
 
 Integer parse_integer(std::string_view flag, const std::string& text) {
@@ -38,7 +133,24 @@ Integer parse_integer(std::string_view flag, const std::string& text) {
   return Integer(numerator(*value));
 }
 
+Integer parse_length(const std::string& text) {
+  Integer length = parse_integer("--length", text);
+  if (length < 1)
+    throw Error(ErrorCode::bad_value, "--length must be at least 1, not " + length.str());
+  return length;
+}
+
+unsigned parse_layer(const std::string& text) {
+  const Integer layer = parse_integer("--layer", text);
+  if (layer < 0 || layer > 100000)
+    throw Error(ErrorCode::bad_value, "--layer must lie in 0..100000, not " + layer.str());
+  return static_cast<unsigned>(layer);
+}
+
 namespace {
+
+// The file that is being written and has no name of its own yet.
+std::atomic<const char*> partial = nullptr;
 
 // Whether there is a file; never a device, a pipe or a folder.
 bool exists_as_file(const std::string& path) {
@@ -59,11 +171,13 @@ void write_file(const std::string& path, const std::string& content) {
       exists ? std::filesystem::canonical(path, problem) : std::filesystem::path(path);
   const std::string whole = problem ? path : target.string();
   const std::string beside = whole + ".part" + std::to_string(getpid());
+  partial = beside.c_str();
   std::FILE* file = std::fopen(beside.c_str(), "wb");
   const auto fail = [&](const char* what) {
     const std::string reason = std::strerror(errno);
     if (file != nullptr) std::fclose(file);
     std::remove(beside.c_str());
+    partial = nullptr;
     throw Error(ErrorCode::file, path + ": " + what + ": " + reason);
   };
   if (file == nullptr) fail("cannot be written");
@@ -75,6 +189,7 @@ void write_file(const std::string& path, const std::string& content) {
   file = nullptr;
   if (!closed) fail("cannot be closed");
   if (std::rename(beside.c_str(), whole.c_str()) != 0) fail("cannot be renamed into place");
+  partial = nullptr;
 }
 
 void add_certificate(CLI::App& app, std::string& file) {
@@ -90,10 +205,51 @@ void check_certificate(const std::string& file) {
     throw Error(ErrorCode::file, file + ": cannot be written: " + std::strerror(errno));
 }
 
-void write_certificate(const std::string& file, proofs_numeric::Verdict verdict,
+void write_certificate(const std::string& file, const std::string& command,
+                       proofs_numeric::Verdict verdict,
                        const std::vector<proofs_numeric::Fact>& facts, const Json& words) {
   if (file.empty()) return;
-  write_file(file, proofs_numeric::certificate(name(verdict), facts, words).dump(2) + "\n");
+  Json all{{"command", command}, {"ropewalk", ROPEWALK_VERSION}};
+  all.update(words);
+  write_file(file, proofs_numeric::certificate(name(verdict), facts, all).dump(2) + "\n");
+}
+
+std::string file_name(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  for (char& c : name)
+    if (c < ' ' || c > '~') c = '?';
+  return name;
+}
+
+std::string question(const CLI::App& app) {
+  std::string result = app.get_name();
+  if (!result.starts_with("ropewalk ")) result = "ropewalk " + result;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string flag = option->get_name();
+    if (option->count() == 0 || flag == "--json" || flag == "--threads" || flag == "--certificate")
+      continue;
+    if (!option->get_positional()) result += " " + flag;
+    if (option->get_expected_max() == 0) continue;
+    for (const std::string& value : option->results()) {
+      std::string shown = file_name(value);
+      try {
+        if (const auto number = Formula::parse(value).rational()) shown = number->str();
+      } catch (const Error&) {  // no number: a word, or a file
+      }
+      result += " " + shown;
+    }
+  }
+  return result;
+}
+
+void end_on_interrupt() {
+  static const std::string message =
+      std::string(draws_progress() ? "\r" : "") + "ropewalk: interrupted\n";
+  std::signal(SIGINT, [](int) {
+    if (const char* file = partial; file != nullptr) unlink(file);
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, message.data(), message.size());
+    _exit(undecided);
+  });
 }
 
 bool draws_progress() { return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
@@ -101,15 +257,24 @@ bool draws_progress() { return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COL
 void add_common(CLI::App& app, Common& common) {
   app.add_flag("--json", common.json, "Print one JSON object instead of text");
   app.add_option("--threads", common.threads, "Use at most this many threads (default: all cores)")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
+      ->type_name("COUNT");
 }
 
 tbb::global_control thread_limit(const Common& common) {
   using Control = tbb::global_control;
-  const std::size_t all = Control::active_value(Control::max_allowed_parallelism);
-  return Control(Control::max_allowed_parallelism,
-                 common.threads > 0 ? static_cast<std::size_t>(common.threads) : all);
+  std::size_t threads = Control::active_value(Control::max_allowed_parallelism);
+  if (!common.threads.empty()) {
+    const Integer asked = parse_integer("--threads", common.threads);
+    if (asked < 1 || asked > 1024)
+      throw Error(ErrorCode::bad_value, "--threads must lie in 1..1024, not " + asked.str());
+    threads = static_cast<std::size_t>(asked);
+  }
+  return Control(Control::max_allowed_parallelism, threads);
+}
+
+void tell(const std::vector<std::string>& warnings, const Common& common) {
+  if (common.json) return;
+  for (const std::string& warning : warnings) std::cerr << "warning: " << warning << '\n';
 }
 
 }  // namespace ropewalk::cli

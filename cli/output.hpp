@@ -30,10 +30,17 @@ enum ExitCode : int {
 /// The same, or null.
 [[nodiscard]] Json json(const std::optional<theory::Enclosure>& x, unsigned digits = 24);
 
-/// An angle in radians: any formula. Errors name the flag.
+/// An angle in radians: any formula. Errors name the flag and, for a number as people write them
+/// (128k, 1,000,000), say what to write instead.
 [[nodiscard]] theory::Formula parse_angle(std::string_view flag, const std::string& text);
-/// A whole number of any size, also written 1e100. Errors name the flag.
+/// A rational number; errors as of parse_angle.
+[[nodiscard]] theory::Rational parse_rational(std::string_view flag, const std::string& text);
+/// A whole number of any size, also written 1e100; errors as of parse_angle.
 [[nodiscard]] theory::Integer parse_integer(std::string_view flag, const std::string& text);
+/// --length: a whole number >= 1; errors as of parse_angle.
+[[nodiscard]] theory::Integer parse_length(const std::string& text);
+/// --layer, 0..100000; errors as of parse_angle.
+[[nodiscard]] unsigned parse_layer(const std::string& text);
 
 /// Writes beside `path` and renames, so that no partial file is ever seen. A link is followed.
 /// Throws Error(file), also where the path is a device, a pipe or a folder.
@@ -45,9 +52,21 @@ void add_certificate(CLI::App& app, std::string& file);
 /// an empty name.
 void check_certificate(const std::string& file);
 /// Writes the certificate (docs/certificates.md); nothing for an empty name. `words` say what the
-/// facts are about. Throws as write_file.
-void write_certificate(const std::string& file, proofs_numeric::Verdict verdict,
+/// facts are about, beside the command as of `question` and the version. Throws as write_file.
+void write_certificate(const std::string& file, const std::string& command,
+                       proofs_numeric::Verdict verdict,
                        const std::vector<proofs_numeric::Fact>& facts, const Json& words);
+
+/// The question that a command was asked, in one form: "ropewalk optimal --base 500000 --planes 64
+/// --reach 131072". Flags stand in the order of --help, numbers are written out and files are named
+/// without their folders; what only says how to answer (--json, --threads, --certificate) is left
+/// out.
+[[nodiscard]] std::string question(const CLI::App& app);
+/// The name of a file without its folders, as printable text.
+[[nodiscard]] std::string file_name(const std::string& path);
+
+/// Ctrl-C ends the program with one line and status `undecided`, and leaves no partial file.
+void end_on_interrupt();
 
 /// True if stderr is a terminal and NO_COLOR is not set: progress may be drawn.
 [[nodiscard]] bool draws_progress();
@@ -55,10 +74,13 @@ void write_certificate(const std::string& file, proofs_numeric::Verdict verdict,
 /// --json and --threads, which every command has.
 struct Common {
   bool json = false;
-  int threads = 0;  ///< 0: all cores
+  std::string threads;  ///< empty: all cores
 };
 void add_common(CLI::App& app, Common& common);
-/// Keeps to --threads for as long as it lives.
+/// Keeps to --threads for as long as it lives. Throws Error(bad_value) outside 1..1024.
 [[nodiscard]] tbb::global_control thread_limit(const Common& common);
+
+/// Warnings go to stderr; with --json they stand in the object instead.
+void tell(const std::vector<std::string>& warnings, const Common& common);
 
 }  // namespace ropewalk::cli

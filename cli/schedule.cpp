@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -66,6 +67,13 @@ std::string shortest(float x) {
 /// The same as a JSON number: the double nearest to that decimal, which prints as it.
 Json number(float x) { return std::stod(shortest(x)); }
 
+/// A JSON number, or a string beyond what 64 bits hold.
+Json count(const std::optional<Integer>& tokens) {
+  if (!tokens) return nullptr;
+  if (*tokens > std::numeric_limits<std::int64_t>::max()) return tokens->str();
+  return tokens->convert_to<std::int64_t>();
+}
+
 std::string shown(const std::optional<Integer>& window) { return window ? window->str() : "none"; }
 
 unsigned parse_digits(const std::string& text) {
@@ -78,18 +86,8 @@ unsigned parse_digits(const std::string& text) {
 
 theory::ResolveOptions parse_options(const Arguments& args) {
   theory::ResolveOptions options;
-  if (!args.length.empty()) {
-    options.length = parse_integer("--length", args.length);
-    if (*options.length < 1)
-      throw Error(ErrorCode::bad_value,
-                  "--length must be at least 1, not " + options.length->str());
-  }
-  if (!args.layer.empty()) {
-    const Integer layer = parse_integer("--layer", args.layer);
-    if (layer < 0 || layer > 100000)
-      throw Error(ErrorCode::bad_value, "--layer must lie in 0..100000, not " + layer.str());
-    options.layer = layer.convert_to<unsigned>();
-  }
+  if (!args.length.empty()) options.length = parse_length(args.length);
+  if (!args.layer.empty()) options.layer = parse_layer(args.layer);
   return options;
 }
 
@@ -126,8 +124,8 @@ Json table(const ResolvedRope& rope, unsigned digits) {
   out["layout"] = name(rope.layout);
   out["rotary_dim"] = rope.rotary_dim;
   out["head_dim"] = rope.head_dim;
-  out["sliding_window"] =
-      rope.sliding_window ? Json(rope.sliding_window->convert_to<std::int64_t>()) : Json(nullptr);
+  out["sliding_window"] = count(rope.sliding_window);
+  out["attention_chunk"] = count(rope.attention_chunk);
   out["softcap"] =
       rope.softcap ? Json(decimal(*rope.softcap, digits, Round::nearest)) : Json(nullptr);
   out["provenance"] = Json::object();
@@ -149,6 +147,7 @@ void print_table(const File& file, unsigned digits) {
   row("attention_factor", rounded(rope.schedule.attention_factor, digits));
   row("logit_scale", rounded(rope.logit_scale, digits));
   row("sliding_window", shown(rope.sliding_window));
+  if (rope.attention_chunk) row("attention_chunk", shown(rope.attention_chunk));
   std::cout << '\n';
 
   std::vector<std::array<std::string, 4>> rows = {{"id", "inv_freq", "inv_freq_f32", "wavelength"}};
@@ -240,6 +239,9 @@ Comparison compare_tables(const ResolvedRope& a, const ResolvedRope& b, unsigned
         {"rotary_dim", std::to_string(a.rotary_dim), std::to_string(b.rotary_dim)});
   if (a.sliding_window != b.sliding_window)
     result.others.push_back({"sliding_window", shown(a.sliding_window), shown(b.sliding_window)});
+  if (a.attention_chunk != b.attention_chunk)
+    result.others.push_back(
+        {"attention_chunk", shown(a.attention_chunk), shown(b.attention_chunk)});
   return result;
 }
 
@@ -321,6 +323,7 @@ std::string golden_table(const File& file, const Arguments& args) {
 // ------------------------------------------------------------------------------------ the command
 
 int run(const Arguments& args) {
+  const tbb::global_control limit = thread_limit(args.common);
   const unsigned digits = parse_digits(args.digits);
   const theory::ResolveOptions options = parse_options(args);
   const File file = read(args.config, options);
@@ -369,13 +372,13 @@ void add_schedule(CLI::App& root, int& exit_code) {
       ->type_name("FILE");
   app.add_option(
          "--length", args->length,
-         "Length of the sequence in tokens, for tables that depend on it (dynamic NTK, LongRoPE)")
-      ->type_name("L");
+         "Length of the input in tokens, for tables that depend on it (dynamic NTK, LongRoPE)")
+      ->type_name("N");
   app.add_option("--layer", args->layer, "Layer, counted from 0, for models whose layers differ")
       ->type_name("K");
   app.add_option("--digits", args->digits,
                  "Significant digits of every printed number, 1..1000 (default 17)")
-      ->type_name("N");
+      ->type_name("DIGITS");
   app.add_option("--diff", args->other, "Compare with the table of a second config")
       ->type_name("OTHER");
   app.add_option("--export-test", args->export_path,
@@ -385,7 +388,8 @@ void add_schedule(CLI::App& root, int& exit_code) {
   app.footer(
       "Plane f turns by inv_freq radians per token; its ID is f+1; its wavelength is 2 pi/inv_freq "
       "tokens.\n"
-      "inv_freq is computed from the formula and correctly rounded to N digits. inv_freq_f32 is "
+      "inv_freq is computed from the formula and correctly rounded to DIGITS digits. inv_freq_f32 "
+      "is "
       "what Hugging\n"
       "Face transformers holds in memory after its own float32 arithmetic. logit_scale is "
       "1/sqrt(head_dim), or\n"
@@ -400,11 +404,12 @@ void add_schedule(CLI::App& root, int& exit_code) {
       "\n"
       "JSON: {\"planes\": [{\"id\", \"inv_freq\", \"inv_freq_f32\", \"wavelength\"}], "
       "\"attention_factor\",\n"
-      "\"logit_scale\", \"layout\", \"rotary_dim\", \"head_dim\", \"sliding_window\", \"softcap\", "
+      "\"logit_scale\", \"layout\", \"rotary_dim\", \"head_dim\", \"sliding_window\", "
+      "\"attention_chunk\", \"softcap\", "
       "\"provenance\":\n"
       "{quantity: {\"value\", \"source\"}}, \"warnings\"}; with --diff also \"diff\": [{\"id\", "
       "\"a\", \"b\",\n"
-      "\"relative\", \"f32_ulps\"}] and \"diff_other\". Numbers of N digits are strings.\n"
+      "\"relative\", \"f32_ulps\"}] and \"diff_other\". Numbers of DIGITS digits are strings.\n"
       "\n"
       "Exit status: 0; 1 if --diff found a plane or an attention factor that differs for certain; "
       "2 for a\n"

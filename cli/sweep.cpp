@@ -4,9 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -27,8 +25,6 @@ struct Arguments {
   std::string store;
   bool dry_run = false;
 };
-
-std::atomic<bool> interrupted = false;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -119,10 +115,8 @@ int run(const Arguments& args, const std::string& command) {
   Store store(path, Store::Access::create);
   store.ask(spec, plan, command);
   std::size_t computed = 0;
-  std::signal(SIGINT, [](int) { interrupted = true; });
   const auto start = std::chrono::steady_clock::now();
   RunOptions options;
-  options.stop = &interrupted;
   const bool draws = draws_progress();
   double drawn = -1;
   options.progress = [&](const Progress& p) {
@@ -131,7 +125,7 @@ int run(const Arguments& args, const std::string& command) {
     if (!draws || (now - drawn < 0.1 && p.jobs_done < p.jobs)) return;
     draw(p, drawn = now);
   };
-  const bool whole = ranks.run(spec, plan, store.missing(plan), &store, options);
+  ranks.run(spec, plan, store.missing(plan), &store, options);
   const double seconds = seconds_since(start);
   if (draws && drawn >= 0) std::cerr << '\n';
 
@@ -155,9 +149,8 @@ int run(const Arguments& args, const std::string& command) {
         path, plan.entries.size(), counts.certified, counts.proven, counts.undecided, counts.none,
         counts.missing > 0 ? fmt::format(", {} missing", counts.missing) : "", computed,
         plan.cells.size(), seconds);
-    if (!whole) std::cout << "interrupted: what is finished is stored, the same command goes on\n";
   }
-  return whole ? as_expected : undecided;
+  return as_expected;
 }
 
 }  // namespace
@@ -185,11 +178,7 @@ void add_sweep(CLI::App& root, int& exit_code) {
       "Examples:\n"
       "  ropewalk sweep sweeps/specs/figure-5a.toml --dry-run\n"
       "  ropewalk sweep sweeps/specs/figure-5a.toml --store /tmp/figure-5a.sqlite");
-  app.callback([args, &exit_code] {
-    std::string command = "ropewalk sweep " + args->spec;
-    if (!args->store.empty()) command += " --store " + args->store;
-    exit_code = run(*args, command);
-  });
+  app.callback([args, &app, &exit_code] { exit_code = run(*args, question(app)); });
 }
 
 }  // namespace ropewalk::cli

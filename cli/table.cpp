@@ -1,6 +1,8 @@
 #include "cli/table.hpp"
 
-#include <iostream>
+#include <fmt/format.h>
+
+#include <algorithm>
 
 #include "cli/json_file.hpp"
 #include "cli/output.hpp"
@@ -17,8 +19,8 @@ void add_table(CLI::App& app, TableArguments& arguments) {
   app.add_option("--layer", arguments.layer, "With --schedule: layer, counted from 0")
       ->type_name("K");
   app.add_option("--length", arguments.length,
-                 "With --schedule: length of the sequence, for tables that depend on it")
-      ->type_name("L");
+                 "With --schedule: length of the input in tokens, for tables that depend on it")
+      ->type_name("N");
   app.add_option("--base", arguments.base, "The plain table of this base: theta_f = B^(-f/D)")
       ->type_name("B");
   app.add_option("--planes", arguments.planes, "With --base: number of planes D, 1..4096")
@@ -34,21 +36,13 @@ Table read_table(const TableArguments& arguments) {
     if (!arguments.base.empty() || !arguments.planes.empty())
       throw Error(ErrorCode::usage, "--schedule names the table: leave out --base and --planes");
     theory::ResolveOptions options;
-    if (!arguments.length.empty()) {
-      options.length = parse_integer("--length", arguments.length);
-      if (*options.length < 1)
-        throw Error(ErrorCode::bad_value,
-                    "--length must be at least 1, not " + options.length->str());
-    }
-    if (!arguments.layer.empty()) {
-      const Integer layer = parse_integer("--layer", arguments.layer);
-      if (layer < 0 || layer > 100000)
-        throw Error(ErrorCode::bad_value, "--layer must lie in 0..100000, not " + layer.str());
-      options.layer = static_cast<unsigned>(layer);
-    }
+    if (!arguments.length.empty()) options.length = parse_length(arguments.length);
+    if (!arguments.layer.empty()) options.layer = parse_layer(arguments.layer);
     theory::ResolvedRope rope = theory::resolve(read_json(arguments.config), options);
-    for (const std::string& w : rope.warnings) std::cerr << "warning: " << w << '\n';
-    return {rope.schedule.frequencies, std::move(rope)};
+    Table table{rope.schedule.frequencies, std::nullopt,
+                file_name(arguments.config) + ": " + rope.schedule.description, rope.warnings};
+    table.rope = std::move(rope);
+    return table;
   }
   if (!arguments.layer.empty() || !arguments.length.empty())
     throw Error(ErrorCode::usage, "--layer and --length go with --schedule");
@@ -62,17 +56,33 @@ Table read_table(const TableArguments& arguments) {
     throw Error(ErrorCode::bad_value, "--planes must lie in 1..4096, not " + planes.str());
   std::vector<Formula> result;
   for (Integer f = 0; f < planes; ++f) result.push_back(pow(Formula(*base), Rational(-f, planes)));
-  return {std::move(result), std::nullopt};
+  return {std::move(result),
+          std::nullopt,
+          fmt::format("base {}, {} plane{}", base->str(), planes.str(), planes == 1 ? "" : "s"),
+          {}};
 }
 
-std::vector<Formula> frequencies(const TableArguments& arguments, const Integer& reach) {
-  Table table = read_table(arguments);
-  if (table.rope && table.rope->sliding_window && reach >= *table.rope->sliding_window)
-    std::cerr << "warning: reach " << reach
-              << " is beyond sliding_window = " << *table.rope->sliding_window
-              << ": heads of this layer see lags 0.." << Integer(*table.rope->sliding_window - 1)
-              << " only\n";
-  return std::move(table.frequencies);
+std::optional<KeyLimit> key_limit(const theory::ResolvedRope& rope) {
+  if (rope.attention_chunk &&
+      (!rope.sliding_window || *rope.attention_chunk < *rope.sliding_window))
+    return KeyLimit{*rope.attention_chunk, "attention_chunk_size"};
+  if (rope.sliding_window) return KeyLimit{*rope.sliding_window, "sliding_window"};
+  return std::nullopt;
+}
+
+std::optional<std::string> beyond_limit(const theory::ResolvedRope& rope, const Integer& reach) {
+  const auto limit = key_limit(rope);
+  if (!limit || reach < limit->keys) return std::nullopt;
+  return fmt::format("reach {} is beyond {} = {}: heads of this layer see lags 0..{} only",
+                     reach.str(), limit->key, limit->keys.str(), Integer(limit->keys - 1).str());
+}
+
+std::size_t standing(const std::vector<Formula>& frequencies) {
+  return static_cast<std::size_t>(
+      std::count_if(frequencies.begin(), frequencies.end(), [](const Formula& theta) {
+        const auto turns = theta.turns();
+        return turns && denominator(*turns) == 1;
+      }));
 }
 
 void add_retrieval(CLI::App& app, RetrievalArguments& arguments) {

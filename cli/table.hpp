@@ -16,7 +16,7 @@ namespace ropewalk::cli {
 struct TableArguments {
   std::string config;
   std::string layer;
-  std::string length;  ///< for tables that depend on it
+  std::string length;  ///< of the input, for tables that depend on it
   std::string base;
   std::string planes;
 };
@@ -31,17 +31,27 @@ void add_table(CLI::App& app, TableArguments& arguments);
 struct Table {
   std::vector<theory::Formula> frequencies;  ///< radians per token, plane by plane
   std::optional<theory::ResolvedRope> rope;
+  std::string words;  ///< "base 500000, 64 planes", or the config's file name and formula
+  std::vector<std::string> warnings;
 };
-/// Warnings of the resolver go to stderr. Errors as of `frequencies`.
+/// Errors name the flag: Error(usage) unless exactly one of --schedule and --base with --planes is
+/// given, Error(bad_value) for a base <= 1 or planes outside 1..4096, and those of read_json and
+/// resolve.
 [[nodiscard]] Table read_table(const TableArguments& arguments);
 
-/// The frequencies of read_table. Warnings of the resolver go to stderr, and
-/// one where a sliding window is shorter than the lags 1..reach that are asked about. Errors name
-/// the flag: Error(usage) unless exactly one of --schedule and --base with --planes is given,
-/// Error(bad_value) for a base
-/// <= 1 or planes outside 1..4096, and those of read_json and resolve.
-[[nodiscard]] std::vector<theory::Formula> frequencies(const TableArguments& arguments,
-                                                       const theory::Integer& reach);
+/// How many keys a query of these layers sees at most, and the key of the config that says so.
+struct KeyLimit {
+  theory::Integer keys;
+  const char* key;
+};
+[[nodiscard]] std::optional<KeyLimit> key_limit(const theory::ResolvedRope& rope);
+/// A warning where the lags 1..reach go beyond what the layers see.
+[[nodiscard]] std::optional<std::string> beyond_limit(const theory::ResolvedRope& rope,
+                                                      const theory::Integer& reach);
+
+/// How many planes of the table turn by whole turns, or not at all: at every lag they are where
+/// they were.
+[[nodiscard]] std::size_t standing(const std::vector<theory::Formula>& frequencies);
 
 /// --alphabet and --head, of commands that also speak of Retrieval heads.
 struct RetrievalArguments {

@@ -68,6 +68,7 @@ Json json_of(const Outcome& o) {
   Json j;
   j["id"] = o.claim.id;
   j["paper"] = o.claim.paper;
+  j["source"] = o.claim.source;
   j["reading"] = o.claim.reading;
   j["statement"] = o.claim.statement;
   j["scope"] = o.judgement.scope;
@@ -92,8 +93,8 @@ void write_claim(const std::filesystem::path& folder, const Outcome& o) {
                    {"expected", name(o.claim.expected)},
                    {"value", json(o.judgement.value)},
                    {"witness", o.judgement.witness ? *o.judgement.witness : Json(nullptr)}};
-  write_certificate((folder / (o.claim.id + ".json")).string(), o.judgement.verdict,
-                    o.judgement.facts, words);
+  write_certificate((folder / (o.claim.id + ".json")).string(), "ropewalk verify " + o.claim.id,
+                    o.judgement.verdict, o.judgement.facts, words);
 }
 
 std::string markdown_ledger() {
@@ -106,7 +107,8 @@ std::string markdown_ledger() {
       "*Expected* is the verdict that `ropewalk verify` must reach; the scope it covers by machine "
       "is printed with each verdict, "
       "and\n"
-      "what lies beyond is argued at the link.\n";
+      "what lies beyond is argued at the link. The words are explained in the "
+      "[glossary](glossary.md).\n";
   std::string paper;
   for (const Claim& c : ledger()) {
     if (c.paper != paper) {
@@ -214,7 +216,7 @@ int run(const Arguments& args) {
   if (!args.out.empty()) {
     const std::filesystem::path folder(args.out);
     for (const Outcome& o : outcomes) write_claim(folder, o);
-    write_file((folder / "claims.json").string(), all.dump(2) + "\n");
+    write_file((folder / "claims.summary").string(), all.dump(2) + "\n");
   }
   if (args.common.json) {
     std::cout << all.dump(2) << '\n';
@@ -229,8 +231,8 @@ int run(const Arguments& args) {
                                o.as_expected() ? "" : "   <-- NOT AS EXPECTED");
       if (args.ids.empty()) continue;  // asked for by name: tell all
       std::cout << fmt::format(
-          "  statement  {}\n  reading    {}\n  scope      {}\n  argument   {}\n", o.claim.statement,
-          o.claim.reading, o.judgement.scope, o.claim.argument);
+          "  source     {}\n  statement  {}\n  reading    {}\n  scope      {}\n  argument   {}\n",
+          o.claim.source, o.claim.statement, o.claim.reading, o.judgement.scope, o.claim.argument);
       if (o.judgement.witness) std::cout << "  witness    " << o.judgement.witness->dump() << '\n';
     }
     std::cout << fmt::format("{} claims: {} as expected; {} proved, {} refuted, {} undecided\n",
@@ -261,7 +263,7 @@ void add_verify(CLI::App& root, int& exit_code) {
       ->type_name("KEY");
   app.add_option("--out", args->out,
                  "Also write a certificate per claim, ID.json, which ropewalk-check checks "
-                 "(docs/certificates.md), and claims.json, the summary, into this folder")
+                 "(docs/certificates.md), and claims.summary, what --json prints, into this folder")
       ->type_name("DIR");
   app.add_flag("--all", args->all,
                "Also judge the claims of long scope, which take minutes and are left out unless "
@@ -272,7 +274,8 @@ void add_verify(CLI::App& root, int& exit_code) {
          "--schedule", args->schedule.config,
          "Instead of the ledger: the same questions for the rotary table of this config.json")
       ->type_name("CONFIG");
-  app.add_option("--length", args->schedule.length, "With --schedule: input length N")
+  app.add_option("--length", args->schedule.length,
+                 "With --schedule: length of the input in tokens, N: keys at lags 0..N-1")
       ->type_name("N");
   app.add_option("--layer", args->schedule.layer, "With --schedule: layer, counted from 0")
       ->type_name("K");
@@ -280,7 +283,8 @@ void add_verify(CLI::App& root, int& exit_code) {
   app.footer(
       "Each claim is judged as encoded: proved, refuted (with the smallest witness) or undecided. "
       "'scope' says\n"
-      "what the machine covered, 'argument' where the statement is argued beyond it. Naming claims "
+      "what the machine covered and what the value is, 'argument' where the statement is argued "
+      "beyond it. Naming claims "
       "prints all\n"
       "of that; --json has it always.\n"
       "\n"

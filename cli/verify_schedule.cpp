@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/json_file.hpp"
 #include "cli/output.hpp"
+#include "cli/table.hpp"
 #include "proofs_numeric/one_plane.hpp"
 #include "proofs_numeric/retrieval_margin.hpp"
 #include "proofs_numeric/softmax_scale.hpp"
@@ -47,7 +48,7 @@ std::string shown(const std::optional<Lag>& x) { return x ? x->str() : "unbounde
 
 void verify_schedule(const ScheduleQuestions& questions) {
   if (questions.length.empty()) throw Error(ErrorCode::usage, "--schedule needs --length");
-  const Integer length = parse_integer("--length", questions.length);
+  const Integer length = parse_length(questions.length);
   if (length < 2)
     throw Error(ErrorCode::bad_value, "--length must be at least 2, not " + length.str());
   if (length > (1 << 24))
@@ -56,17 +57,9 @@ void verify_schedule(const ScheduleQuestions& questions) {
         "--length: the exact softmax scale is computed up to 16777216, not " + length.str());
   theory::ResolveOptions options;
   options.length = length;
-  if (!questions.layer.empty()) {
-    const Integer layer = parse_integer("--layer", questions.layer);
-    if (layer < 0 || layer > 100000)
-      throw Error(ErrorCode::bad_value, "--layer must lie in 0..100000, not " + layer.str());
-    options.layer = static_cast<unsigned>(layer);
-  }
+  if (!questions.layer.empty()) options.layer = parse_layer(questions.layer);
   theory::ResolvedRope rope = theory::resolve(read_json(questions.config), options);
-  if (rope.sliding_window && length > *rope.sliding_window)
-    rope.warnings.push_back(
-        "length " + length.str() + " is beyond sliding_window = " + rope.sliding_window->str() +
-        ": heads of this layer see lags 0.." + Integer(*rope.sliding_window - 1).str() + " only");
+  if (const auto beyond = beyond_limit(rope, length - 1)) rope.warnings.push_back(*beyond);
   const auto n = static_cast<std::uint32_t>(length);
   std::vector<Plane> planes(rope.schedule.frequencies.size());
   tbb::parallel_for(std::size_t{0}, planes.size(),

@@ -243,7 +243,7 @@ Judgement exclusion_inequality() {
       "n - 1 = 2..6, all real matrices of logits: the right side minus the left is a sum of "
       "squares, an identity of quadratic forms checked in integers on " +
       std::to_string(matrices) +
-      " polarising matrices by summing over every permutation; value: left over right side for "
+      " polarising matrices by summing over every permutation; value = left over right side for "
       "L(x_j, i) = j + i";
   if (!holds) return result;
   result.verdict = Verdict::proved;
@@ -292,7 +292,7 @@ Judgement one_angle_does_positional_task() {
   result.value = one_minus_cosine(nearest);
   result.scope =
       "n = 2..64, every queried position: theta = 2 pi/n leaves the margin 1 - cos(2 pi/n) "
-      "(value: n = 64), and one theta = acos(3/5) leaves a positive rational margin at all of "
+      "(value = at n = 64), and one theta = acos(3/5) leaves a positive rational margin at all of "
       "them; run in rationals, n = 2..6, 2 letters: " +
       counted(runs) + " right";
   if (!positive || !exact_positive || runs.wrong != 0) return result;
@@ -327,7 +327,7 @@ Judgement zero_angle_does_symbolic_task() {
   result.value = one_minus_cosine(nearest);
   result.scope =
       "S = 2..64 symbols: the logit cos(2 pi k/S) does not depend on the lag, so the margin 1 - "
-      "cos(2 pi/S) (value: S = 64) is that of every length, n <= 64 among them; run in "
+      "cos(2 pi/S) (value = at S = 64) is that of every length, n <= 64 among them; run in "
       "rationals, 2 symbols n = 2..5, 4 symbols n = 2..4, 2 attributes: " +
       counted(runs) + " right";
   if (!positive || runs.wrong != 0) return result;
@@ -385,7 +385,7 @@ Judgement two_angles_do_mixed_task() {
   result.value = smallest;
   result.scope =
       "one head for all n <= 64: theta2 = pi/64, amplitudes S^2 : 2, margin enclosed over all "
-      "inputs for S = 2, 3, 4, 8, 26 symbols (value: S = 26, n = 64); order of occurrences "
+      "inputs for S = 2, 3, 4, 8, 26 symbols (value = at S = 26, n = 64); order of occurrences "
       "exact, and lost at theta2 = 2 pi/(2n - 3), n = 3..64; run in rationals at theta2 = "
       "acos(4/5), 2 symbols n = 2..5, 4 symbols n = 2..4: " +
       counted(runs) + " right";
@@ -434,7 +434,8 @@ Judgement one_angle_cannot_do_mixed_task_bounded() {
                  "symbols and 2 attributes run in rationals, " +
                  counted(runs) +
                  " right; and one plane of theta = pi/(64 S) wins every comparison at all n <= "
-                 "64, S = 2, 8, 26 symbols, by exact order in turns";
+                 "64, S = 2, 8, 26 symbols, by exact order in turns; value = the margin of that "
+                 "head at that length";
   if (!margin) return result;
   result.value = Enclosure(*margin);
   if (*margin > 0 && runs.wrong == 0 && every_length) {
@@ -523,7 +524,8 @@ Judgement one_angle_cannot_do_mixed_task_all() {
       "theta = 0: n = 3..5, 2 symbols, 2 attributes, no symbolic head with any decoder (exact "
       "contradiction); theta/2 pi in [1/1024, 1/2], all phases and amplitudes: by length " +
       std::to_string(length) +
-      " (value) some match has a logit <= 0 and some distractor at another lag one >= 0, exact "
+      " (value = that length) some match has a logit <= 0 and some distractor at another lag one "
+      ">= 0, exact "
       "cover in 9 pieces, repeated in integers for every fraction of denominator <= 64";
   result.value = Enclosure(Rational(length));
   if (!ties || !met || !contradiction) return result;
@@ -580,7 +582,7 @@ Judgement attention_is_u_shaped() {
   result.scope =
       "0 < theta (n - 1) <= pi, every beta > 0, exact order: H_POS U for n = 3..64, centred "
       "H_SYM (two symbols, one occurrence) inverse U for n = 4..64; weights enclosed at n = 5, "
-      "12, 33, beta = 1, 4, 16 agree; value: end over middle weight of H_POS at n = 33, beta = "
+      "12, 33, beta = 1, 4, 16 agree; value = end over middle weight of H_POS at n = 33, beta = "
       "1, theta = pi/33; witness: where the plain H_SYM is no inverse U";
   const auto sample = positional_weights(Rational(1, 66), 33, Enclosed(1));
   result.value = enclosure(Enclosed(sample.front() / sample[16]));

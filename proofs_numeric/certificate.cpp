@@ -32,9 +32,6 @@ unsigned digits_of(const Enclosure& x) {
   return static_cast<unsigned>(std::clamp<std::size_t>(places, value_digits, 300));
 }
 
-// Blocks that the checker surely gets through (docs/certificates.md).
-constexpr double most_walked = 2e8;
-
 void add_ends(Fact& fact, const Enclosure& x) {
   const unsigned digits = digits_of(x);
   fact["lo"] = x.exact() ? x.lo.str() : rounded(x.lo, digits, Round::down);
@@ -116,11 +113,6 @@ std::vector<Fact> crossing(const std::string& falling, const std::string& name,
 
 Fact extremum_fact(Which which, const theory::TrigSum& sum, const LagRange& range,
                    const ExtremumReport& report) {
-  if (report.method == Method::lattice && report.walk > most_walked)
-    throw Error(
-        ErrorCode::unsupported,
-        "no certificate: a lattice found the extremum, ropewalk-check walks the range, and " +
-            range.last.str() + " lags of this sum are too many for that");
   Fact fact{{"kind", "extremum"}, {"which", which == Which::minimum ? "minimum" : "maximum"}};
   Fact terms = Fact::array();
   for (const theory::TrigTerm& term : sum.terms)

@@ -43,8 +43,7 @@ inline constexpr unsigned value_digits = 24;
 
 enum class Which { minimum, maximum };
 /// What minimum() or maximum() answered to this sum and range. Values carry the digits that the
-/// prover needed to tell the lags listed from all others. Error(unsupported) where a lattice
-/// answered and the checker, which walks the range, could not follow. Cost: none.
+/// prover needed to tell the lags listed from all others. Cost: none.
 [[nodiscard]] Fact extremum_fact(Which which, const theory::TrigSum& sum, const LagRange& range,
                                  const ExtremumReport& report);
 

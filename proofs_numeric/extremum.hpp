@@ -76,7 +76,6 @@ struct ExtremumReport {
   Method method = Method::branch_and_bound;
   std::string reason;       ///< why the planner chose it
   std::uint64_t nodes = 0;  ///< blocks, lags or vectors looked at (depends on the threads)
-  double walk = 0;          ///< with a lattice: the blocks of a walk instead, by estimate
 };
 
 /// The minimum of the sum over the range. Units: radians. Domain: at least one lag in the range; at

@@ -53,7 +53,7 @@ class Impossibility {
     }
     if (!smallest_) return result;
     result.scope +=
-        ", at least one per instance and kind of head; value: the largest margin of the system in "
+        ", at least one per instance and kind of head; value = the largest margin of the system in "
         "the witness, unknowns in [-1, 1]";
     const Rational margin = best_margin(smallest_->system);
     result.value = Enclosure(margin);
@@ -182,7 +182,7 @@ Judgement positional_head_with_any_decoder() {
   result.scope =
       "all " + std::to_string(inputs) +
       " proper inputs of length n = 3..5 over 2 letters and n = 3..4 over 3 letters, one "
-      "integer; weights by position 1:2:4:... and 1:...:1:n; value: the smallest distance, in "
+      "integer; weights by position 1:2:4:... and 1:...:1:n; value = the smallest distance, in "
       "the largest coordinate, of outputs with different answers at n = 3";
   if (decodable) {
     result.verdict = Verdict::refuted;

@@ -206,7 +206,7 @@ Judgement index_gap_below_square_law_max() {
     return {Verdict::refuted,
             fmt::format("every n < {}: no theta violates (R2: exact rational cover of all angles); "
                         "at n = {} the "
-                        "simplest violating angle",
+                        "simplest violating angle; value = the gap there",
                         n, n),
             gap.value, w, facts};
   }
@@ -268,7 +268,7 @@ Judgement irrational_angle_keeps_gap() {
                 "angles 2 pi p/q in (0, pi], q = 2, 3, ...: the first has gap exactly 0; the right "
                 "condition (theta/2 pi "
                 "irrational) holds and keeps the gap open on every plane of base 10000, d = 64 to "
-                "reach 4096",
+                "reach 4096; value = the gap of that first angle",
                 gap.value, w, facts};
       }
     }

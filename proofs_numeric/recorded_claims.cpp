@@ -32,7 +32,7 @@ Judgement letter_accuracy_to_850() {
     }
     return {Verdict::undecided,
             "published plot only (papers/2605.31558/values.toml): a mean over a test set bounds "
-            "nothing",
+            "nothing; value = the first plotted accuracy of 0.9 or less within 850 added tokens",
             value, below};
   }
   throw Error(ErrorCode::file, "papers/2605.31558/values.toml is not compiled in");

@@ -85,8 +85,10 @@ Judgement refute_drift_bound(
         facts.push_back(relation(claim, sizes(17, figure_alphabet, own.text()), false));
       }
       return {Verdict::refuted,
-              "smallest n, then smallest alphabet, then simplest theta in (0, omega/(2n))", value,
-              w, facts};
+              "smallest n, then smallest alphabet, then simplest theta in (0, omega/(2n)); value = "
+              "the " +
+                  named + " there",
+              value, w, facts};
     }
   }
   return {Verdict::undecided, "n, A <= 16: no violation found", std::nullopt, std::nullopt};
@@ -458,7 +460,7 @@ Judgement zero_angle_margin_all() {
     return {
         Verdict::refuted,
         "all proper inputs over 2 letters and 2 integers in order of length, exact rationals: the "
-        "smallest margin at the first length where it is not positive",
+        "first length whose smallest margin is not positive; value = that margin",
         Enclosure(least->value),
         w,
         {relation(margin + " > 0", names, false),

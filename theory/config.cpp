@@ -26,6 +26,7 @@ constexpr Pairing half = Pairing::half_split;
 
 constexpr const char* full = "full_attention";
 constexpr const char* sliding = "sliding_attention";
+constexpr const char* chunked = "chunked_attention";
 
 template <class Set>
 bool among(std::string_view x, const Set& set) {
@@ -223,6 +224,7 @@ class Reader {
     read_rotary_part_of_mla();
     read_logit_scale();
     read_sliding_window();
+    read_attention_chunk();
     name_the_rest();
     if (lints_) lint();
     from("float32", string("transformers ") + transformers_followed,
@@ -1404,6 +1406,32 @@ class Reader {
     from("sliding_window", out_.sliding_window->str(), window->path);
   }
 
+  // --- attention in chunks: of Llama 4's rotary layers; its full ones have no rotary embedding
+  void read_attention_chunk() {
+    constexpr std::string_view key = "attention_chunk_size";
+    const string path = section_.path(key);
+    const auto stated = section({key}, "attention chunk");
+    const bool assume = type_in({"llama4_text"}) && !section_.object->contains(key);
+    if (!stated && !assume) return;
+    const Integer size = stated ? to_integer(*stated) : Integer(8192);
+    if (size < 1) bad(path, "must be positive, got " + size.str());
+    if (kind_ == full || kind_ == sliding) {
+      from("attention_chunk", "none", "these layers have " + kind_ + " (" + kind_source_ + ")");
+      return;
+    }
+    if (!kinds_.empty() && !among(chunked, kinds_)) {
+      from("attention_chunk", "none", kind_source_ + " names no chunked layer");
+      return;
+    }
+    out_.attention_chunk = size;
+    if (assume)
+      assumed("attention_chunk", size.str(), path, default_of(*family_));
+    else
+      from("attention_chunk", size.str(), path);
+    warn(path + ": attention of the rotary layers stays within chunks of " + size.str() +
+         " tokens");
+  }
+
   // --- pieces that change attention but not this table
   void name_the_rest() {
     const auto note = [this](std::string_view key, const string& effect) {
@@ -1418,8 +1446,6 @@ class Reader {
            "not in logit_scale");
     note("dual_chunk_attention_config",
          "beyond its chunk size relative positions are remapped; the table holds within a chunk");
-    note("attention_chunk_size",
-         "attention of the rotary layers stays within chunks of " + chunk() + " tokens");
     if (type_in({"llama4_text"}) && on("attn_temperature_tuning", true))
       warn(
           "attn_temperature_tuning: layers without rotary embedding scale queries with position; "
@@ -1465,10 +1491,6 @@ class Reader {
         warn("length " + options_.length->str() + " is beyond " + most->path + " = " +
              show(most->value));
     }
-  }
-  [[nodiscard]] string chunk() const {
-    const Json* value = section_.find("attention_chunk_size");
-    return value != nullptr ? brief(*value) : "";
   }
 
   // --- what nobody reads

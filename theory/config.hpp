@@ -55,7 +55,9 @@ struct ResolvedRope {
   Formula logit_scale;
   std::optional<Rational> softcap;        ///< logits pass through c tanh(x/c)
   std::optional<Integer> sliding_window;  ///< tokens; absent: attention reaches back to the start
-  std::optional<Rational> base;           ///< absent for a custom list
+  /// Tokens: the input falls into blocks of so many, and a query sees the keys of its own block.
+  std::optional<Integer> attention_chunk;
+  std::optional<Rational> base;  ///< absent for a custom list
   std::vector<Provenance> provenance;
   std::vector<std::string> warnings;
 };

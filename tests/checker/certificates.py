@@ -66,6 +66,12 @@ TWO_PLANES = {
     "first": "1", "last": "2000", "excluded": [],
     "value": {"lo": "0.00016948", "hi": "0.00016949"}, "lags": ["44"], "complete": True}
 
+# The planes 1 and 1/100 over a range that nobody walks: 902537965266708497 is nearly a whole number of turns of both.
+FAR = {
+    "kind": "extremum", "which": "minimum", "sum": wave(("-1/2", "1", "0"), ("-1/2", "1/100", "0"), offset="1"),
+    "first": "1", "last": str(10**18), "excluded": [],
+    "value": {"lo": "5.15788e-33", "hi": "5.15789e-33"}, "lags": ["902537965266708497"], "complete": True}
+
 # cos(2 pi t/7) is 1 at all multiples of 7, exactly.
 PERIODIC = {
     "kind": "extremum", "which": "maximum", "sum": wave(("1", "2*pi/7", "0")),

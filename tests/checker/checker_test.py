@@ -7,6 +7,7 @@ makes it crash or hang. Numbers are compared with mpmath.
 
 import copy
 import json
+import math
 import os
 import random
 import tempfile
@@ -288,6 +289,62 @@ class Facts(Case):
                 self.rejected([{**fact, "lags": [str(t) for t in lags if t != gone]}], f"lag {gone} has the value")
             self.rejected([{**fact, "lags": [str(t) for t in sorted(lags + [ranked[count][1]])]}], f"lag {ranked[count][1]} has the value")
 
+    def test_extremum_by_a_lattice(self):
+        # Too long to walk; the checker lists the close vectors of a lattice.
+        good = FAR
+        self.accepted([good])
+        self.rejected([changed(good, "lags", [str(int(good["lags"][0]) + 1)])], "lags: lag 902537965266708498")
+        self.rejected([changed(good, "lags", ["44"])], "lags: lag 44")
+        # Its own value is there; that of lag 902537965266708497, which is less, is not.
+        second = {**good, "lags": ["44"], "value": {"lo": "0.0007", "hi": "0.08"}, "complete": False}
+        self.rejected([second], "has the value")
+        self.rejected([changed(good, "value", "lo", "5.158e-33")], "lags: lag 902537965266708497")
+        self.rejected([changed(good, "value", "hi", "5.157e-33")], "lags: lag 902537965266708497")
+        # Wide enough for others. Which is named is nobody's business.
+        self.rejected([changed(good, "value", "hi", "1e-29")], "has the value")
+        self.accepted([changed(changed(good, "value", "hi", "5.2e-33"), "value", "lo", "0")])
+        # A tie: the sum is even in the lag.
+        tied = {**good, "first": "-" + good["last"], "excluded": ["0"], "lags": ["-" + good["lags"][0], good["lags"][0]]}
+        self.accepted([tied])
+        self.rejected([changed(tied, "lags", good["lags"])], "lag -902537965266708497 has the value")
+        self.accepted([{**tied, "lags": good["lags"], "complete": False}])
+        self.rejected([{**tied, "excluded": []}], "lag 0 has the value 0")
+        # All but the best lag left out: the next one is the best, wherever it is.
+        self.rejected([{**good, "excluded": good["lags"], "lags": ["44"], "value": {"lo": "0.0001", "hi": "0.2"}, "complete": False}],
+                      "has the value")
+
+    def test_lattices_agree_with_a_walk(self):
+        # Ranges that are short enough to look at every lag, and long enough for the checker to take a lattice.
+        rng = random.Random(17)
+        for planes in [1, 2, 2, 3, 4]:
+            first, length = rng.choice([1, -30000, 10**6]), rng.randint(20000, 40000)
+            parts = [(rng.randint(1, 20) / 8 * rng.choice([1, -1]), rng.randint(1, 3000) / 1024, rng.randint(0, 48) / 8) for _ in range(planes)]
+            which = rng.choice(["minimum", "maximum"])
+            sign = 1 if which == "minimum" else -1
+            excluded = [first + 17]
+            ranked = sorted((sign * sum(a * math.cos(w * t + p) for a, w, p in parts), t)
+                            for t in range(first, first + length) if t not in excluded)
+            count = rng.randint(1, 5)
+            while ranked[count][0] - ranked[count - 1][0] < 1e-8:
+                count += 1
+            lags = sorted(t for _, t in ranked[:count])
+            ends = sorted([sign * (ranked[0][0] - 1e-9), sign * (ranked[count][0] + ranked[count - 1][0]) / 2])
+            records = []
+            for v, t in sorted(ranked, key=lambda x: x[1]):
+                if not records or v < records[-1][0] - 1e-9:
+                    records.append((v, t))
+            fact = {"kind": "extremum", "which": which, "sum": wave(*[(repr(a), repr(w), repr(p)) for a, w, p in parts]),
+                    "first": str(first), "last": str(first + length - 1), "excluded": [str(t) for t in excluded],
+                    "value": {"lo": f"{ends[0]:.12f}", "hi": f"{ends[1]:.12f}"}, "lags": [str(t) for t in lags], "complete": True,
+                    "records": [{"lag": str(t), "lo": f"{sign * v - 1e-10:.12f}", "hi": f"{sign * v + 1e-10:.12f}"} for v, t in records]}
+            self.accepted([fact])
+            gone, other = rng.choice(lags), ranked[count][1]
+            if count > 1:
+                self.rejected([{**changed(fact, "records", None), "lags": [str(t) for t in lags if t != gone]}], f"lag {gone} has the value")
+            self.rejected([{**fact, "lags": [str(t) for t in sorted(lags + [other])]}], f"lag {other} has the value")
+            if len(records) > 2:
+                self.rejected([changed(fact, "records", fact["records"][:-2] + fact["records"][-1:])], f"lag {records[-2][1]} has the value")
+
     def test_base_set(self):
         good = BASES
         self.accepted([good])
@@ -347,7 +404,7 @@ class Facts(Case):
     def test_circle_cover(self):
         self.accepted([COVER, {**COVER, "reach": "1"}, {**COVER, "reach": "1000"}])
         self.rejected([{**COVER, "reach": "0"}], "reach: not positive")
-        self.rejected([{**COVER, "reach": "10000000"}], "not decided")
+        self.rejected([{**COVER, "reach": "-1"}], "reach: not positive")
 
 
 class File(Case):
@@ -384,7 +441,7 @@ class File(Case):
         self.rejected([{**TWO_PLANES, "note": "x"}], "note: unknown key", code=2)
         self.rejected([changed(TWO_PLANES, "value", "mid", "x")], "mid: unknown key", code=2)
         self.rejected([changed(TWO_PLANES, "sum", "terms", 1, "mid", "x")], "mid: unknown key", code=2)
-        self.rejected([changed(COVER, "reach", 16)], "a number that is no string", code=2)
+        self.rejected([changed(COVER, "reach", 16)], "a number without quotes", code=2)
         self.rejected([changed(TWO_PLANES, "complete", "true")], "complete", code=2)
         for key in ["format", "version", "verdict", "facts"]:
             for value in [None, "2", True]:
@@ -435,6 +492,15 @@ class Hostile(Case):
                         b'{"a": 1e999}', b'{"\\ud800": "x"}', b"[" * 1000000, b'{"a":' * 100000]:
             self.fails(content)
 
+    def test_what_is_wrong_is_said_in_one_plain_line(self):
+        for content, line in [
+                (b'{\n "a": x}', "no JSON: line 2, column 7"), (b"", "no JSON: line 1, column 1"), (b'{"a": 1e999}', "no JSON: a number beyond all bounds"),
+                (b'{"claims": [{"seconds": 1.5}]}', "a number without quotes, which no certificate has"),
+                (b"[]", "format: not 'ropewalk-certificate', so no certificate of ropewalk")]:
+            self.assertEqual(check_bytes(content), (2, "rejected: FILE: " + line))
+        code, line = check(seal([changed(TWO_PLANES, "complete", "true")]))
+        self.assertEqual((code, line), (2, "rejected: FILE: facts[0] (extremum): complete: type must be boolean, but is string"))
+
     def test_a_file_cannot_print_a_verdict(self):
         for kind in ["x\naccepted: minimum.json: proved, 1 fact", "\x1b[2Jaccepted", "é" * 2000]:
             self.rejected([{"kind": kind}], "facts[0] (", code=2)
@@ -447,6 +513,9 @@ class Hostile(Case):
         for statement in ["(" * 100000 + "1" + ")" * 100000 + " < 2", "-" * 1000 + "1 < 2", "2^" * 100000 + "1 < 2",
                           "cos(" * 5000 + "1" + ")" * 5000 + " < 2", "all(i in 1..2: " * 300 + "1 > 0" + ")" * 300, "1 < " + "1+" * 600000 + "1"]:
             self.rejected([relation(statement)], "facts[0]", code=2)
+        names = [chr(ord("a") + i) for i in range(26)]
+        nested = "".join(f"all({x} in 1..1: " for x in names) + "1 > 0" + ")" * len(names)
+        self.rejected([relation(nested)], "too many names bound at once", code=2)
         self.accepted([relation("1+" * 100000 + "1 = 100001")])
 
     def test_huge_numbers(self):
@@ -463,8 +532,16 @@ class Hostile(Case):
             self.rejected([relation(statement)], "facts[0]")
 
     def test_sums_out_of_reach(self):
+        # More vectors of a lattice, and more lags, than the limits allow.
         many = {**TWO_PLANES, "last": str(10**30)}
-        self.rejected([many], "beyond 2^61")
+        self.rejected([many], "has the value")
+        loose = {**many, "sum": wave(("1", "1", "0"), ("1", "2/7", "0")), "value": {"lo": "-2.1", "hi": "-1.9"}, "lags": ["11"]}
+        self.rejected([loose], "has the value")
+        nothing = {**many, "sum": wave(("1", "1", "0"), ("1", "1", "pi")), "value": {"lo": "-1e-9", "hi": "1e-9"}, "lags": ["11"]}
+        self.rejected([{**nothing, "complete": False}], "not decided: too many lags")
+        self.rejected([{**many, "sum": wave(*[("-1", f"{n}^(1/2)", "0") for n in range(2, 30)], offset="28"), "value": {"lo": "0", "hi": "56"},
+                        "complete": False}], "not decided")
+        self.rejected([{**many, "last": "9" * 1900}], "facts[0]")
         flat = {**changed(ONE_PLANE, "records", None), "value": {"lo": "0", "hi": "3"}, "last": str(10**20)}
         self.rejected([flat], "has the value")
         self.rejected([{**flat, "complete": False, "value": {"lo": "1", "hi": "3"}, "lags": ["3"]}], "lag")

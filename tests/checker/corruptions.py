@@ -64,6 +64,7 @@ SAMPLES = {
     "base-24": ["base", "--length", "24", "--dim", "32", "--from", "1", "--to", "3000"],
     "extremum-records": ["extremum", "--base", "5e5", "--planes", "6", "--reach", "700", "--records"],
     "extremum-two-planes": ["extremum", "--base", "1e4", "--planes", "2", "--reach", "1e9"],
+    "extremum-lattice": ["extremum", "--base", "1e4", "--planes", "2", "--reach", "1e18", "--records"],
     "extremum-signs": ["extremum", "{folder}/sum.json", "--reach", "300", "--records"],
     "optimal": ["optimal", "--base", "1e4", "--planes", "8", "--reach", "200"],
     "optimal-offset": ["optimal", "--base", "1e4", "--planes", "4", "--reach", "30", "--offset", "0"],
@@ -76,7 +77,7 @@ def prove(prover, folder):
     """Certificates of the quick ledger and of sample commands."""
     subprocess.run([prover, "verify", "--out", f"{folder}/claims"], check=True, capture_output=True)
     (pathlib.Path(folder) / "sum.json").write_text(json.dumps(SUM))
-    names = [str(p) for p in sorted(pathlib.Path(folder, "claims").glob("*.json")) if p.name != "claims.json"]
+    names = [str(p) for p in sorted(pathlib.Path(folder, "claims").glob("*.json"))]
     for name, arguments in SAMPLES.items():
         path = f"{folder}/{name}.json"
         subprocess.run([prover, *[a.format(folder=folder) for a in arguments], "--certificate", path], check=True,

@@ -58,10 +58,10 @@ TEST_CASE("horizon: golden values on the command line") {
   CHECK(b["bound_head"].size() == 64);
   CHECK(number(b["target"]) == Rational(9, 10));
 
-  const Run capped = run("horizon --base 5e5 --planes 64 --scale 15 --reach 100 --json");
+  const Run capped = run("horizon --base 5e5 --planes 64 --scale 15 --longest 100 --json");
   CHECK(capped.json()["guaranteed"] == "100");
   CHECK(capped.json()["capped"] == true);
-  const Run none = run("horizon --base 1e4 --planes 8 --scale 1e4 --reach 50 --json");
+  const Run none = run("horizon --base 1e4 --planes 8 --scale 1e4 --longest 50 --json");
   CHECK(none.code == 0);
   CHECK(none.json()["bound"].is_null());
   CHECK(run("horizon --base 5e5 --planes 64 --scale 15").out.find("certified") ==
@@ -109,7 +109,7 @@ TEST_CASE("horizon: a model's window, soft cap and still dimensions are said") {
   CHECK(window["guaranteed"] == "unbounded");
   CHECK(window["bound"] == "unbounded");
   CHECK(window["capped"] == false);
-  CHECK(window["reach"] == "4096");
+  CHECK(window["longest"] == "4096");
   std::string notes = window["notes"].dump();
   CHECK(notes.find("tanh") != std::string::npos);
   CHECK(notes.find("sliding_window") != std::string::npos);
@@ -174,9 +174,9 @@ TEST_CASE("horizon refuses bad input with one line that names the flag") {
         {"--scale 5 --mass x", "--mass"},
         {"--scale 5 --offset -1", "--offset"},
         {"--scale 5 --offset 1.5", "--offset"},
-        {"--scale 5 --offset 10 --reach 10", "--offset"},
-        {"--scale 5 --reach 0", "--reach"},
-        {"--scale 5 --reach 1e8", "--reach"},
+        {"--scale 5 --offset 10 --longest 10", "--offset"},
+        {"--scale 5 --longest 0", "--longest"},
+        {"--scale 5 --longest 1e8", "--longest"},
         {"--scale 5 --alphabet 1", "--alphabet"},
         {"--scale 5 --alphabet 1e9", "--alphabet"},
         {"--scale 5 --alphabet 8 --offset 1", "--offset"},

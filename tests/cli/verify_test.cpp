@@ -20,11 +20,14 @@ TEST_CASE("verify judges every claim as expected") {
   CHECK(j["summary"]["total"].get<int>() >= 70);
   for (const auto& claim : j["claims"]) {
     CAPTURE(claim.dump());
-    for (const char* key : {"id", "paper", "reading", "statement", "scope", "argument", "verdict",
-                            "expected", "value", "witness", "seconds"})
+    for (const char* key : {"id", "paper", "source", "reading", "statement", "scope", "argument",
+                            "verdict", "expected", "value", "witness", "seconds"})
       CHECK(claim.contains(key));
     CHECK(claim["verdict"] == claim["expected"]);
     if (claim["verdict"] == "refuted") CHECK_FALSE(claim["witness"].is_null());
+    // A value is said to be the value of something.
+    if (!claim["value"].is_null())
+      CHECK(claim["scope"].get<std::string>().find("value = ") != std::string::npos);
   }
 }
 
@@ -88,9 +91,9 @@ TEST_CASE("verify --schedule asks the questions of a model's table") {
 // An instrumented command is twenty times slower, so there each example runs for ten seconds at
 // most; the build that users run takes them to their end.
 TEST_CASE("every example in a help text runs") {
-  for (const char* command : {"", "verify", "discrepancy", "discrepancy index",
-                              "discrepancy retrieval", "schedule", "extremum", "optimal", "base",
-                              "sweep", "export-store", "design"}) {
+  for (const char* command :
+       {"", "verify", "discrepancy", "discrepancy index", "discrepancy retrieval", "schedule",
+        "extremum", "optimal", "base", "horizon", "sweep", "export-store", "design"}) {
     std::istringstream help(run(std::string(command) + " --help").out);
     std::size_t examples = 0;
     bool started = false;
