@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <iostream>
 
 #include "cli/output.hpp"
@@ -32,8 +31,6 @@ struct Arguments {
   std::string seed = "0";
   std::string certificate;
 };
-
-std::atomic<bool> interrupted = false;
 
 const std::vector<std::pair<std::string, Start>> start_names{{"standard", Start::standard},
                                                              {"random", Start::random},
@@ -77,35 +74,31 @@ DesignQuestion parse(const Arguments& args) {
   return q;
 }
 
-int run(const Arguments& args) {
+int run(const Arguments& args, const std::string& command) {
   const tbb::global_control limit = thread_limit(args.common);
-  DesignQuestion question = parse(args);
+  DesignQuestion asked = parse(args);
   check_certificate(args.certificate);
-  std::signal(SIGINT, [](int) { interrupted = true; });
-  question.stop = &interrupted;
   if (draws_progress())
-    question.progress = [](double share) {
+    asked.progress = [](double share) {
       std::cerr << fmt::format("\r{:3.0f} % ", 100 * share) << std::flush;
     };
-  const Design found = design(question);
-  if (question.progress) std::cerr << "\r      \r";
+  const Design found = design(asked);
+  if (asked.progress) std::cerr << "\r      \r";
 
   Json angles = Json::array();
   Json amplitudes = Json::array();
   for (const auto& theta : found.frequencies) angles.push_back(shown(theta));
   for (const Rational& a : found.amplitudes) amplitudes.push_back(a.str());
-  write_certificate(
-      args.certificate, Verdict::proved, found.facts,
-      {{"command", fmt::format("ropewalk design --planes {} --length {} --objective {}",
-                               question.planes, question.length, args.objective)},
-       {"statement", "What this table and these amplitudes attain at this length."},
-       {"angles", angles},
-       {"value", json(found.value)}});
+  if (!args.certificate.empty())
+    write_certificate(args.certificate, command, Verdict::proved, found.facts,
+                      {{"statement", "What this table and these amplitudes attain at this length."},
+                       {"angles", angles},
+                       {"value", json(found.value)}});
   if (args.common.json) {
     Json out;
     out["objective"] = args.objective;
-    out["planes"] = question.planes;
-    out["length"] = std::to_string(question.length);
+    out["planes"] = asked.planes;
+    out["length"] = std::to_string(asked.length);
     out["value"] = json(found.value);
     out["index"] = json(found.index);
     out["retrieval"] = json(found.retrieval);
@@ -117,8 +110,8 @@ int run(const Arguments& args) {
     std::cout << out.dump(2) << '\n';
     return as_expected;
   }
-  std::cout << fmt::format("A table of {} plane{} for {} tokens, {}\n", question.planes,
-                           question.planes == 1 ? "" : "s", question.length, args.objective);
+  std::cout << fmt::format("A table of {} plane{} for {} tokens, {}\n", asked.planes,
+                           asked.planes == 1 ? "" : "s", asked.length, args.objective);
   const auto row = [](const std::string& name, const std::string& value) {
     std::cout << fmt::format("  {:<10} {}\n", name, value);
   };
@@ -183,7 +176,8 @@ int main(int argc, char** argv) {
       "  ropewalk design --planes 2 --length 65 --json");
   try {
     app.parse(argc, argv);
-    return run(args);
+    end_on_interrupt();
+    return run(args, question(app));
   } catch (const CLI::Success& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
