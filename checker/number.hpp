@@ -193,6 +193,7 @@ inline Value operator+(const Value& a, const Value& b) {
 }
 
 inline Value operator*(const Value& a, const Value& b) {
+  if (a.rational() && b.rational()) return mpq_class(a.p * b.p);
   if (a.exact && b.exact && (a.q == 0 || b.q == 0)) return {a.p * b.p, a.p * b.q + a.q * b.p};
   return Value(a.enclosure() * b.enclosure());
 }
@@ -203,7 +204,10 @@ inline Value operator/(const Value& a, const Value& b) {
   if (a.exact && b.exact && a.p == 0 && b.p == 0) return mpq_class(a.q / b.q);
   return Value(a.enclosure() / b.enclosure());
 }
-inline Value operator-(const Value& a, const Value& b) { return a + b * -1; }
+inline Value operator-(const Value& a, const Value& b) {
+  if (a.exact && b.exact) return {a.p - b.p, a.q - b.q};
+  return Value(a.enclosure() - b.enclosure());
+}
 
 /// -1, 0 or 1 as a is below, equal to or above b. 0 only for exact values.
 inline int compare(const Value& a, const Value& b) {
