@@ -163,6 +163,7 @@ class Extremum {
   using Candidate = std::function<void(const mpz_class&)>;
 
   Value angle(const Term& x, const mpz_class& t) {
+    if (t == 0) return context_.value(x.phase);
     return context_.value(x.frequency) * mpq_class(t) + context_.value(x.phase);
   }
   Value at(const mpz_class& t) {

@@ -139,6 +139,17 @@ class Facts(Case):
         self.rejected([changed(good, "hi", "-2/-3")], "hi: ", code=2)
         self.rejected([changed(good, "hi", "pi")], "hi: ", code=2)
 
+    def test_extremum_from_lag_zero(self):
+        # cos(0) is 1 whatever the frequency is: its record may say so exactly.
+        good = {"kind": "extremum", "which": "minimum",
+                "sum": {"offset": "0", "terms": [{"amplitude": "1", "frequency": "10^(-1/3)", "phase": "0"}]},
+                "first": "0", "last": "3", "excluded": [], "value": {"lo": "0.17", "hi": "0.18"},
+                "lags": ["3"], "complete": True,
+                "records": [{"lag": "0", "lo": "1", "hi": "1"}, {"lag": "1", "lo": "0.89", "hi": "0.9"},
+                            {"lag": "2", "lo": "0.59", "hi": "0.6"}, {"lag": "3", "lo": "0.17", "hi": "0.18"}]}
+        self.accepted([good])
+        self.rejected([changed(good, "records", 0, "lo", "1.1")], "records[0]")
+
     def test_extremum_of_one_plane(self):
         good = ONE_PLANE
         self.accepted([good])
