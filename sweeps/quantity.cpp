@@ -105,6 +105,10 @@ void append(std::vector<Fact>& to, std::vector<Fact> facts) {
   for (Fact& fact : facts) to.push_back(std::move(fact));
 }
 
+// ropewalk-check gives up on facts that take more than 10^8 evaluations; what it would not accept
+// is not called certified. `terms`: how often a cosine of the fact is evaluated.
+bool checkable(double terms) { return terms <= 2e7; }
+
 const std::vector<Formula>& planes_of(const Question& q) { return q.table.schedule.frequencies; }
 
 Json weights(const std::vector<Rational>& amplitudes) {
@@ -342,6 +346,8 @@ Answer retrieval_at(const Question& q, const Lag& n, std::vector<Fact>& facts) {
   const RetrievalCode head_code = code_of(q);
   if (n < 2) return none("one token has no other key");
   const auto reach = static_cast<std::int64_t>(n - 1);
+  const bool checked =
+      checkable(2.0 * static_cast<double>(planes.size()) * static_cast<double>(reach));
   Answer answer;
   if (head_code == RetrievalCode::orthogonal) {
     if (letters > planes.size()) return none("fewer planes than letters");
@@ -355,13 +361,15 @@ Answer retrieval_at(const Question& q, const Lag& n, std::vector<Fact>& facts) {
     const auto equal = equal_amplitudes(planes.size());
     answer.value = retrieval_margin_of(equal, planes, letters, reach, head_code, q.stop);
     answer.method = "pass over the lags";
-    append(facts, retrieval_margin_facts(equal, planes, letters, reach, head_code, *answer.value));
+    if (checked)
+      append(facts,
+             retrieval_margin_facts(equal, planes, letters, reach, head_code, *answer.value));
     return answer;
   }
   OptimalOptions options;
   options.stop = q.stop;
   const RetrievalHead head = best_retrieval(planes, letters, reach, head_code, options);
-  append(facts, retrieval_optimum_facts(planes, letters, reach, head_code, head));
+  if (checked) append(facts, retrieval_optimum_facts(planes, letters, reach, head_code, head));
   answer.value = head.optimum;
   answer.decided = narrow(head.optimum);
   answer.detail["amplitudes"] = weights(head.amplitudes);
@@ -420,8 +428,10 @@ Answers index_horizon_answers(const Question& q) {
   }
   const IndexHorizon found = index_horizon_of_table(planes_of(q), question);
   cap(answers, q, question.offset, found.survival, found.exclusion, Json::object());
-  answers.facts = index_horizon_facts(found.amplitudes, planes_of(q), question, found.survival,
-                                      found.exclusion);
+  const auto length = std::max<std::int64_t>(found.survival.guaranteed, 1);
+  if (checkable(2.0 * static_cast<double>(planes_of(q).size()) * static_cast<double>(length)))
+    answers.facts = index_horizon_facts(found.amplitudes, planes_of(q), question, found.survival,
+                                        found.exclusion);
   return answers;
 }
 
@@ -456,7 +466,8 @@ Answers index_scale(const Question& q) {
     answer.decided = scale->exact() || narrow(*scale);
     answer.detail["amplitudes"] = weights(amplitudes);
     answer.method = "bisection";
-    if (scale->hi > 0)
+    if (scale->hi > 0 &&
+        checkable(2.0 * static_cast<double>(planes_of(q).size()) * static_cast<double>(length)))
       append(answers.facts,
              index_least_scale_facts(amplitudes, planes_of(q), question, length, *scale));
     answers.at.push_back(std::move(answer));
@@ -480,8 +491,10 @@ Answers retrieval_horizon_answers(const Question& q) {
   Json detail = Json::object();
   if (!found.amplitudes.empty()) detail["amplitudes"] = weights(found.amplitudes);
   cap(answers, q, 0, found.survival, found.exclusion, std::move(detail));
-  answers.facts = retrieval_horizon_facts(found.amplitudes, planes, planes, question,
-                                          found.survival, found.exclusion);
+  const auto length = std::max<std::int64_t>(found.survival.guaranteed, 1);
+  if (checkable(4.0 * static_cast<double>(planes.size()) * static_cast<double>(length)))
+    answers.facts = retrieval_horizon_facts(found.amplitudes, planes, planes, question,
+                                            found.survival, found.exclusion);
   return answers;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -210,8 +211,9 @@ std::string report(const Store& store, const ReportOptions& options) {
   for (const SweepRecord& s : sweeps)
     out << "<pre>" << escaped(s.command) << "</pre>\n<details><summary>" << escaped(s.name)
         << "</summary><pre>" << escaped(s.spec) << "</pre></details>\n";
-  out << "<pre>ropewalk report " << escaped(store.path()) << "</pre>\n<p class=\"faint\">ropewalk "
-      << escaped(options.version) << "</p>\n<script>" << script << "</script>\n</body>\n</html>\n";
+  out << "<pre>ropewalk report " << escaped(std::filesystem::path(store.path()).filename().string())
+      << "</pre>\n<p class=\"faint\">ropewalk " << escaped(options.version) << "</p>\n<script>"
+      << script << "</script>\n</body>\n</html>\n";
   return out.str();
 }
 
