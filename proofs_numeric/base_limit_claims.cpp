@@ -4,6 +4,7 @@
 
 #include "proofs_numeric/claims.hpp"
 #include "proofs_numeric/one_plane.hpp"
+#include "proofs_numeric/precision.hpp"
 #include "theory/formula.hpp"
 
 namespace ropewalk::proofs_numeric {
@@ -37,7 +38,7 @@ Names base_and_dim(const Rational& base, unsigned dim, const Rational& length) {
 }
 
 // x rounded to `precision` significant bits, to nearest, ties to even; exponents without limit.
-Rational rounded(const Rational& x, unsigned precision) {
+Rational rounded(const Rational& x, int precision) {
   if (x == 0) return 0;
   Rational size = abs(x);
   Rational unit = 1;  // of the last place
@@ -53,19 +54,15 @@ Rational rounded(const Rational& x, unsigned precision) {
 }
 
 // The same of a number that is only enclosed, where both ends round alike.
-std::optional<Rational> rounded(const Enclosure& x, unsigned precision) {
+std::optional<Rational> rounded(const Enclosure& x, int precision) {
   const Rational lo = rounded(x.lo, precision);
   if (rounded(x.hi, precision) != lo) return std::nullopt;
   return lo;
 }
 
-struct Format {
-  const char* name;
-  unsigned precision;  ///< significant bits, the hidden one included
+Rational epsilon_of(const Format& format) { return {1, Integer(1) << (format.precision - 1)}; }
 
-  [[nodiscard]] Rational epsilon() const { return {1, Integer(1) << (precision - 1)}; }
-};
-constexpr Format formats[] = {{"bf16", 8}, {"fp16", 11}, {"tf32", 11}, {"fp32", 24}, {"fp64", 53}};
+constexpr Format formats[] = {bf16, fp16, tf32, fp32, fp64};
 
 }  // namespace
 
@@ -351,7 +348,7 @@ Judgement precision_wall_suffices_near_one() {
   bool holds = true;
   std::vector<Fact> facts;
   for (const Format& format : formats) {
-    const Rational eps = format.epsilon();
+    const Rational eps = epsilon_of(format);
     // b = 1/eps - 1 is the last whole base below the wall, and larger steps round higher.
     const Rational wall = 1 / eps;
     for (const Rational& base : {Rational(2), Rational(wall / 2), Rational(wall - 1)})
@@ -362,7 +359,7 @@ Judgement precision_wall_suffices_near_one() {
     facts.push_back(relation("1/(1/eps - 1) > eps and 1/(2/eps - 1) > eps/2 and 1/(2/eps) = eps/2",
                              {{{"eps", fmt::format("2^(-{})", format.precision - 1)}}, {}}));
   }
-  const Rational value = 2 / formats[0].epsilon();
+  const Rational value = 2 / epsilon_of(formats[0]);
   facts.push_back(enclosed("2/2^(-7)", Enclosure(value), {}, value_digits));
   return {
       holds ? Verdict::proved : Verdict::undecided,
@@ -374,7 +371,7 @@ Judgement precision_wall_suffices_near_one() {
 Judgement precision_wall_is_necessary() {
   // The narrowest format and the smallest base at the wall: its angles t/b and their order.
   const Format& format = formats[0];
-  const Rational base = 1 / format.epsilon();
+  const Rational base = 1 / epsilon_of(format);
   const unsigned last = 1U << format.precision;
   bool apart = true;
   for (unsigned t = 0; t <= last; ++t) {
@@ -416,16 +413,16 @@ Judgement precision_wall_suffices_for_cosine() {
   const auto narrow = first_lost(formats[0]);
   const auto single = first_lost(formats[3]);
   if (!narrow || !single) return {};
-  const bool below_wall =
-      Rational(*narrow) < 1 / formats[0].epsilon() && Rational(*single) < 1 / formats[3].epsilon();
+  const bool below_wall = Rational(*narrow) < 1 / epsilon_of(formats[0]) &&
+                          Rational(*single) < 1 / epsilon_of(formats[3]);
   const Enclosure value = enclosure(theory::cosine<I>(Formula(Rational(1, *narrow)), 1));
   Witness w;
   w["format"] = formats[0].name;
   w["base"] = *narrow;
-  w["wall"] = Rational(1 / formats[0].epsilon()).str();
+  w["wall"] = Rational(1 / epsilon_of(formats[0])).str();
   w["cosine"] = text(value, 8);
   w["rounds_to"] = 1;
-  w["fp32"] = {{"base", *single}, {"wall", Rational(1 / formats[3].epsilon()).str()}};
+  w["fp32"] = {{"base", *single}, {"wall", Rational(1 / epsilon_of(formats[3])).str()}};
   const Names names{{{"b", std::to_string(*narrow)}, {"eps", "2^(-7)"}}, {}};
   const Names wide{{{"b", std::to_string(*single)}, {"eps", "2^(-23)"}}, {}};
   // Numbers below 1 are eps/2 apart: from 1 - eps/4 on they round to 1.
