@@ -48,7 +48,7 @@ Table read_table(const TableArguments& arguments) {
     }
     theory::ResolvedRope rope = theory::resolve(read_json(arguments.config), options);
     for (const std::string& w : rope.warnings) std::cerr << "warning: " << w << '\n';
-    return {rope.schedule.frequencies, std::move(rope)};
+    return {rope.schedule.frequencies, std::move(rope), std::nullopt};
   }
   if (!arguments.layer.empty() || !arguments.length.empty())
     throw Error(ErrorCode::usage, "--layer and --length go with --schedule");
@@ -62,7 +62,7 @@ Table read_table(const TableArguments& arguments) {
     throw Error(ErrorCode::bad_value, "--planes must lie in 1..4096, not " + planes.str());
   std::vector<Formula> result;
   for (Integer f = 0; f < planes; ++f) result.push_back(pow(Formula(*base), Rational(-f, planes)));
-  return {std::move(result), std::nullopt};
+  return {std::move(result), std::nullopt, theory::Plain{*base, 2 * static_cast<unsigned>(planes)}};
 }
 
 std::vector<Formula> frequencies(const TableArguments& arguments, const Integer& reach) {

@@ -27,10 +27,11 @@ void add_table(CLI::App& app, TableArguments& arguments);
 /// True if any of them was given.
 [[nodiscard]] bool names_table(const TableArguments& arguments);
 
-/// A table, and the model that it belongs to where a config.json named it.
+/// A table, and where it comes from: one of the two.
 struct Table {
   std::vector<theory::Formula> frequencies;  ///< radians per token, plane by plane
-  std::optional<theory::ResolvedRope> rope;
+  std::optional<theory::ResolvedRope> rope;  ///< the model of a config.json
+  std::optional<theory::Plain> plain;        ///< base and dimension
 };
 /// Warnings of the resolver go to stderr. Errors as of `frequencies`.
 [[nodiscard]] Table read_table(const TableArguments& arguments);
