@@ -12,6 +12,7 @@ void add_discrepancy(CLI::App& root, int& exit_code);
 void add_extremum(CLI::App& root, int& exit_code);
 void add_horizon(CLI::App& root, int& exit_code);
 void add_optimal(CLI::App& root, int& exit_code);
+void add_precision(CLI::App& root, int& exit_code);
 void add_schedule(CLI::App& root, int& exit_code);
 void add_report(CLI::App& root, int& exit_code);
 void add_plot(CLI::App& root, int& exit_code);

@@ -108,6 +108,7 @@ int main(int argc, char** argv) {
   ropewalk::cli::add_extremum(root, exit_code);
   ropewalk::cli::add_horizon(root, exit_code);
   ropewalk::cli::add_optimal(root, exit_code);
+  ropewalk::cli::add_precision(root, exit_code);
   ropewalk::cli::add_schedule(root, exit_code);
   ropewalk::cli::add_sweep(root, exit_code);
   ropewalk::cli::add_report(root, exit_code);

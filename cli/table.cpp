@@ -40,7 +40,8 @@ Table read_table(const TableArguments& arguments) {
     if (!arguments.layer.empty()) options.layer = parse_layer(arguments.layer);
     theory::ResolvedRope rope = theory::resolve(read_json(arguments.config), options);
     Table table{rope.schedule.frequencies, std::nullopt,
-                file_name(arguments.config) + ": " + rope.schedule.description, rope.warnings};
+                file_name(arguments.config) + ": " + rope.schedule.description, rope.warnings,
+                std::nullopt};
     table.rope = std::move(rope);
     return table;
   }
@@ -59,7 +60,8 @@ Table read_table(const TableArguments& arguments) {
   return {std::move(result),
           std::nullopt,
           fmt::format("base {}, {} plane{}", base->str(), planes.str(), planes == 1 ? "" : "s"),
-          {}};
+          {},
+          theory::Plain{*base, 2 * static_cast<unsigned>(planes)}};
 }
 
 std::optional<KeyLimit> key_limit(const theory::ResolvedRope& rope) {

@@ -27,12 +27,13 @@ void add_table(CLI::App& app, TableArguments& arguments);
 /// True if any of them was given.
 [[nodiscard]] bool names_table(const TableArguments& arguments);
 
-/// A table, and the model that it belongs to where a config.json named it.
+/// A table, and where it comes from: one of the two.
 struct Table {
   std::vector<theory::Formula> frequencies;  ///< radians per token, plane by plane
   std::optional<theory::ResolvedRope> rope;
   std::string words;  ///< "base 500000, 64 planes", or the config's file name and formula
   std::vector<std::string> warnings;
+  std::optional<theory::Plain> plain;  ///< base and dimension, where no config was named
 };
 /// Errors name the flag: Error(usage) unless exactly one of --schedule and --base with --planes is
 /// given, Error(bad_value) for a base <= 1 or planes outside 1..4096, and those of read_json and

@@ -113,6 +113,9 @@ Judgement fp16_angles_overflow();
 Judgement mass_falls_with_length();
 Judgement gibbs_bounds_mass();
 Judgement bounded_scale_has_a_horizon();
+// precision_claims.cpp
+Judgement single_precision_table();
+Judgement narrow_tables();
 // rotary_claims.cpp
 Judgement some_key_is_largest_at_every_distance();
 Judgement stopped_planes_see_no_distance();

@@ -74,6 +74,8 @@ constexpr Entry judges[] = {
     {"retrieval_needs_still_plane", retrieval_needs_still_plane},
     {"rounding_keeps_argmax", rounding_keeps_argmax},
     {"fp16_angles_overflow", fp16_angles_overflow},
+    {"single_precision_table", single_precision_table},
+    {"narrow_tables", narrow_tables},
     {"mass_falls_with_length", mass_falls_with_length},
     {"gibbs_bounds_mass", gibbs_bounds_mass},
     {"bounded_scale_has_a_horizon", bounded_scale_has_a_horizon},

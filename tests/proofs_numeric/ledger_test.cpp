@@ -113,6 +113,8 @@ TEST_CASE("the ledger has every claim of the papers and our own") {
                          "R5",
                          "R8.argmax",
                          "R8.fp16",
+                         "R8.fp32",
+                         "R8.narrow",
                          "R9.falls",
                          "R9.gibbs",
                          "R9.horizon"}) {

@@ -166,6 +166,26 @@ TEST_CASE("Angles in fp16 overflow at 65520") {
   CHECK((*j.witness)["largest"] == "65504");
 }
 
+TEST_CASE("The fp32 table of base 5e5 from both sides") {
+  const Judgement j = single_precision_table();
+  check_verdict(j, Verdict::proved);
+  check_value(j, "9.251225e-3", "9.251226e-3");
+  // mpmath, every lag and plane
+  CHECK((*j.witness)["L = 4096"]["lag"] == 3875);
+  CHECK((*j.witness)["L = 131072"]["lag"] == 129827);
+  CHECK((*j.witness)["L = 131072"]["plane"] == 3);
+  CHECK(j.facts.size() == 21);  // of each length: the entry in four steps, the bound in three
+}
+
+TEST_CASE("Narrow formats put the cosines of base 5e5 off") {
+  const Judgement j = narrow_tables();
+  check_verdict(j, Verdict::proved);
+  CHECK((*j.witness)["bf16-cache"]["L = 4096"]["lag"] == 2718);
+  CHECK((*j.witness)["fp16-angles"]["L = 4096"]["lag"] == 3373);
+  CHECK((*j.witness)["fp16-angles"].size() == 2);  // not finite at 131072
+  CHECK((*j.witness)["bf16-inv-freq"]["L = 131072"]["plane"] == 21);
+}
+
 TEST_CASE("Mass falls with every key added") {
   const Judgement j = mass_falls_with_length();
   check_verdict(j, Verdict::proved);
