@@ -5,6 +5,7 @@
 
 #include "proofs_numeric/best_retrieval.hpp"
 #include "proofs_numeric/horizon.hpp"
+#include "proofs_numeric/precision.hpp"
 #include "proofs_numeric/retrieval_margin.hpp"
 #include "theory/trig_sum.hpp"
 
@@ -331,6 +332,50 @@ Answers published_bound(const Question& q) {
   return answers;
 }
 
+std::string pipeline(const std::string& text) {
+  std::string names;
+  for (const Pipeline& p : pipelines()) {
+    if (p.name == text) return text;
+    names += (names.empty() ? "" : ", ") + std::string(p.name);
+  }
+  throw Error(ErrorCode::bad_value, "'" + text + "' is none of " + names);
+}
+
+// No fact of a certificate speaks of roundings over all lags: proven by the engine, not certified.
+Answers rounding_error(const Question& q) {
+  const std::string& name = q.parameters.at("pipeline");
+  const auto known = pipelines();
+  const Pipeline& chosen =
+      *std::find_if(known.begin(), known.end(), [&](const Pipeline& p) { return p.name == name; });
+  PrecisionOptions options;
+  options.stop = q.stop;
+  std::optional<PrecisionAudit> audit;
+  if (q.lengths.back() > 1)
+    audit = precision_audit(q.table.schedule, chosen,
+                            static_cast<std::int64_t>(q.lengths.back() - 1), options);
+  Answers answers;
+  for (const Lag& n : q.lengths) {
+    if (n < 2) {
+      answers.at.push_back(none("one token has no lag but 0"));
+      continue;
+    }
+    const auto last = static_cast<std::int64_t>(n - 1);
+    if (audit->not_finite && *audit->not_finite <= last) {
+      answers.at.push_back(none("not finite from lag " + std::to_string(*audit->not_finite)));
+      continue;
+    }
+    const TableError& error = *worst(audit->cosine, last);
+    Answer answer;
+    answer.value = error.error;
+    answer.detail["lag"] = std::to_string(error.lag);
+    answer.detail["plane"] = std::to_string(error.plane);
+    answer.detail["distinct"] = audit->distinct_until() >= last;
+    answer.method = "every entry";
+    answers.at.push_back(std::move(answer));
+  }
+  return answers;
+}
+
 // ---------------------------------------------------------------------------- Retrieval
 
 RetrievalCode code_of(const Question& q) {
@@ -573,6 +618,13 @@ const std::vector<Kind>& list() {
        true,
        nothing,
        aliasing_free},
+      {"rounding-error",
+       "largest |cos error| of the rounded table over the lags 1..n-1",
+       {{"pipeline", "fp32", "how the table is rounded (docs/precision.md)", pipeline}},
+       near,
+       true,
+       [](std::size_t planes, double length) { return 1e6 + 30 * linear(planes, length); },
+       rounding_error},
       {"published-bound",
        "what P1 says that one plane cannot exceed, as published or corrected",
        {{"of", "index",

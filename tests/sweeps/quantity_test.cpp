@@ -135,6 +135,18 @@ TEST_CASE("quantities: sums of P4 and wavelengths") {
   CHECK_FALSE(ask("aliasing-free", angle("0"), {}, {2}).at[0].value);
 }
 
+TEST_CASE("quantities: rounding errors of one pass") {
+  // papers.md's table, base 5e5, 64 planes, fp32: 2.82e-4 within 4096
+  const auto errors = ask("rounding-error", plain(500000, 64), {}, {1, 2, 4097});
+  CHECK_FALSE(errors.at[0].value);
+  CHECK(near(errors.at[2], "2.815229e-4", "1e-9"));
+  CHECK(errors.at[2].detail["lag"] == "3875");
+  const auto half = ask("rounding-error", angle("1"), {{"pipeline", "fp16-angles"}}, {100, 70000});
+  CHECK(half.at[0].value);
+  CHECK_FALSE(half.at[1].value);
+  CHECK(half.at[1].detail["note"] == "not finite from lag 65520");
+}
+
 TEST_CASE("quantities: published bounds") {
   const Parameters retrieval{{"of", "retrieval"}};
   CHECK(near(ask("published-bound", angle("0.0027"), retrieval, {17}).at[0], "0.261193", "1e-6"));
