@@ -49,7 +49,12 @@ Enclosure packing_bound(unsigned planes, const Integer& length) {
   for (int i = 0; i < 120; ++i) {
     const Rational middle = (fits + over) / 2;
     const auto sign = excess(middle);
-    if (!sign) break;
+    if (!sign) {  // the caps fit exactly, as arcs on a circle may: it is between its neighbours
+      const Rational step = middle / (Integer(1) << 100);
+      if (const auto below = excess(middle - step); below && *below < 0) fits = middle - step;
+      if (const auto above = excess(middle + step); above && *above > 0) over = middle + step;
+      break;
+    }
     (*sign > 0 ? over : fits) = middle;
     if (over - fits < fits / (Integer(1) << 46)) break;
   }

@@ -225,9 +225,9 @@ TEST_CASE("attention_chunk_size: absent, null, of other layers, and nonsense") {
   }
 }
 
-TEST_CASE("--length counts tokens in every command") {
-  // At lags 0..2 one plane of one radian per token has cos 2 < 0: three tokens, not two.
-  CHECK(run("base --length 2 --dim 2 --to 10 --json").json()["infimum"].is_object());
-  CHECK(run("base --length 3 --dim 2 --to 10 --json").json()["infimum"].is_null());
-  CHECK(run("base --length 3 --dim 2 --to 10 --json").json()["length"] == "3");
+TEST_CASE("base reads --length as its paper does: lags 0 to L, both included") {
+  // At lag 2 one plane of one radian per token has cos 2 < 0.
+  CHECK(run("base --length 1 --dim 2 --to 10 --json").json()["infimum"].is_object());
+  CHECK(run("base --length 2 --dim 2 --to 10 --json").json()["infimum"].is_null());
+  CHECK(run("base --length 2 --dim 2 --to 10 --json").json()["length"] == "2");
 }
