@@ -227,7 +227,6 @@ std::string picture_program(const Store& store, std::string_view kind,
       throw Error(
           ErrorCode::bad_value,
           "horizons are drawn where the tables differ in one number: name a sweep of that kind");
-    std::vector<Row> turned = rows;
     std::map<std::string, Line> by_question;
     for (const Row& row : rows) {
       const std::string name = row.quantity + " " + row.parameters + " up to " + row.length;
