@@ -44,6 +44,27 @@ bool shows(std::string_view kind, const Row& row) {
   return row.quantity.ends_with("-margin") || row.quantity.ends_with("-bound");
 }
 
+// A heat map shows one question: the first that has several angles and several lengths.
+std::vector<Row> one_question(const std::vector<Row>& rows) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<Row>> groups;
+  for (const Row& row : rows) {
+    std::vector<Row>& group = groups[row.quantity + row.parameters];
+    if (group.empty()) order.push_back(row.quantity + row.parameters);
+    group.push_back(row);
+  }
+  for (const std::string& key : order) {
+    std::set<std::string> angles;
+    std::set<std::string> lengths;
+    for (const Row& row : groups[key]) {
+      angles.insert(pairs(row.coordinates).at("angle"));
+      lengths.insert(row.length);
+    }
+    if (angles.size() > 1 && lengths.size() > 1) return groups[key];
+  }
+  return {};
+}
+
 std::vector<Row> rows_for(const Store& store, std::string_view kind,
                           const PictureOptions& options) {
   std::vector<Row> rows;
@@ -51,11 +72,11 @@ std::vector<Row> rows_for(const Store& store, std::string_view kind,
     if ((options.quantity.empty() || row.quantity == options.quantity) && shows(kind, row))
       rows.push_back(row);
   });
-  return rows;
+  return kind == "heat" ? one_question(rows) : rows;
 }
 
 // What gnuplot takes for a text between single quotes.
-std::string quoted(const std::string& text) {
+std::string gnuplot_text(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') out += '\'';
@@ -135,7 +156,7 @@ void add_lines(std::ostringstream& out, const std::vector<Line>& lines, const st
   out << "plot ";
   for (std::size_t i = 0; i < lines.size(); ++i)
     out << (i == 0 ? "" : ", \\\n     ") << "$line" << i << " using 1:2 " << style << " lw 2 title "
-        << quoted(lines[i].name);
+        << gnuplot_text(lines[i].name);
   out << '\n';
 }
 
@@ -171,7 +192,7 @@ std::string picture_program(const Store& store, std::string_view kind,
   std::ostringstream out;
   out.precision(12);
   out << terminal(options.format, kind == "heat") << "set encoding utf8\nset title "
-      << quoted(title)
+      << gnuplot_text(title)
       << " noenhanced\nset key outside below noenhanced\nset grid lc rgb '#d0d0d0'\nset border lw "
          "0.8\n"
          "set linetype 1 lc rgb '#0072b2'\nset linetype 2 lc rgb '#d55e00'\nset linetype 3 lc rgb "
@@ -185,7 +206,8 @@ std::string picture_program(const Store& store, std::string_view kind,
     if (options.format != ImageFormat::svg) out << "set format y '%g'\n";
     add_lines(out, lines_of(rows), kind == "steps" ? "with steps" : "with lines", true);
   } else if (kind == "heat") {
-    out << "set xlabel 'length n (tokens)'\nset ylabel 'angle (radians)'\nset palette viridis\n"
+    out << "set xlabel 'length n (tokens)'\nset ylabel 'angle (radians)'\nset palette defined (0 "
+           "'#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725')\n"
            "set logscale cb\nset format cb '%g'\nset cblabel 'value'\nset logscale x\nunset key\n"
            "$map << EOD\n";
     std::map<double, std::vector<std::pair<double, double>>> map;
@@ -239,7 +261,7 @@ std::string picture_program(const Store& store, std::string_view kind,
       std::sort(line.points.begin(), line.points.end());
       lines.push_back(std::move(line));
     }
-    out << "set logscale xy\nset format '%g'\nset xlabel " << quoted(axis)
+    out << "set logscale xy\nset format '%g'\nset xlabel " << gnuplot_text(axis)
         << "\nset ylabel 'horizon (tokens)'\n";
     add_lines(out, lines, "with linespoints", true);
   }
@@ -278,8 +300,14 @@ std::string draw(const Store& store, std::string_view kind, const PictureOptions
   std::filesystem::remove_all(folder);
   if (code == 127)
     throw Error(ErrorCode::unsupported, "pictures need gnuplot: install gnuplot-nox");
-  if (code != 0 || bytes.empty())
-    throw Error(ErrorCode::file, "gnuplot failed: " + said.substr(0, said.find('\n')));
+  if (code != 0 || bytes.empty()) {
+    const auto start = said.find_first_not_of(" \n\r\t");
+    throw Error(
+        ErrorCode::file,
+        "gnuplot failed" + (start == std::string::npos
+                                ? std::string()
+                                : ": " + said.substr(start, said.find('\n', start) - start)));
+  }
   return bytes;
 }
 

@@ -433,7 +433,7 @@ Answers retrieval_margin_answers(const Question& q) {
 // Lengths at which a head survives, capped at each length that was asked about.
 // Inputs have more than `shortest` tokens.
 void cap(Answers& answers, const Question& q, const Lag& shortest, const Survival& survival,
-         const Exclusion& exclusion, Json detail) {
+         const Exclusion& exclusion, const Json& detail) {
   for (const Lag& n : q.lengths) {
     if (n <= shortest) {
       answers.at.push_back(none("the shortest input has " + Lag(shortest + 1).str() + " tokens"));
@@ -535,7 +535,7 @@ Answers retrieval_horizon_answers(const Question& q) {
   const RetrievalHorizon found = retrieval_horizon_of_table(planes, question);
   Json detail = Json::object();
   if (!found.amplitudes.empty()) detail["amplitudes"] = weights(found.amplitudes);
-  cap(answers, q, 0, found.survival, found.exclusion, std::move(detail));
+  cap(answers, q, 0, found.survival, found.exclusion, detail);
   const auto length = std::max<std::int64_t>(found.survival.guaranteed, 1);
   if (checkable(4.0 * static_cast<double>(planes.size()) * static_cast<double>(length)))
     answers.facts = retrieval_horizon_facts(found.amplitudes, planes, planes, question,
