@@ -262,11 +262,11 @@ void combinations(const Section& section, const std::map<std::string, const toml
     total *= list.size();
   }
   for (std::size_t i = 0; i < total; ++i) {
-    std::size_t rest = i;
+    std::size_t stride = total;
     Parameters chosen;
-    for (auto it = lists.rbegin(); it != lists.rend(); ++it) {
-      chosen[it->first] = it->second[rest % it->second.size()];
-      rest /= it->second.size();
+    for (const auto& [key, list] : lists) {
+      stride /= list.size();
+      chosen[key] = list[i / stride % list.size()];
     }
     f(Choice(section, nodes, std::move(chosen)));
   }
