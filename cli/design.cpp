@@ -67,6 +67,10 @@ DesignQuestion parse(const Arguments& args) {
   q.weight = *weight;
   q.tries = static_cast<unsigned>(whole("--tries", args.tries, 1, 1000));
   q.seed = static_cast<std::uint64_t>(whole("--seed", args.seed, 0, INT64_MAX));
+  if (q.objective == Objective::index && args.alphabet != "8")
+    throw Error(ErrorCode::usage, "--alphabet goes with --objective retrieval or both");
+  if (q.objective != Objective::both && args.weight != "1/2")
+    throw Error(ErrorCode::usage, "--weight goes with --objective both");
   if (!args.starts.empty()) q.starts.clear();
   for (const std::string& text : args.starts)
     for (const auto& [name, start] : start_names)

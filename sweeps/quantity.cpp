@@ -106,7 +106,7 @@ void append(std::vector<Fact>& to, std::vector<Fact> facts) {
   for (Fact& fact : facts) to.push_back(std::move(fact));
 }
 
-// ropewalk-check gives up on facts that take more than 10^8 evaluations; what it would not accept
+// ropewalk-check gives up on facts that take more than 10^9 evaluations; what it would not accept
 // is not called certified. `terms`: how often a cosine of the fact is evaluated.
 bool checkable(double terms) { return terms <= 2e7; }
 
@@ -115,7 +115,7 @@ const std::vector<Formula>& planes_of(const Question& q) { return q.table.schedu
 Json weights(const std::vector<Rational>& amplitudes) {
   Json out = Json::object();
   for (std::size_t f = 0; f < amplitudes.size(); ++f)
-    if (amplitudes[f] != 0) out[std::to_string(f)] = amplitudes[f].str();
+    if (amplitudes[f] != 0) out[std::to_string(f + 1)] = amplitudes[f].str();
   return out;
 }
 
@@ -368,7 +368,7 @@ Answers rounding_error(const Question& q) {
     Answer answer;
     answer.value = error.error;
     answer.detail["lag"] = std::to_string(error.lag);
-    answer.detail["plane"] = std::to_string(error.plane);
+    answer.detail["plane"] = std::to_string(error.plane + 1);
     answer.detail["distinct"] = audit->distinct_until() >= last;
     answer.method = "every entry";
     answers.at.push_back(std::move(answer));
@@ -561,7 +561,7 @@ const std::vector<Kind>& list() {
   static const Lag near{longest_horizon};
   static const std::vector<Kind> all{
       {"index-margin",
-       "margin of the Index head that looks `offset` tokens back; best: the optimum over "
+       "margin of the Index head that looks that many tokens back; best: the optimum over "
        "amplitudes",
        {amplitudes_parameter, offset_parameter},
        far,

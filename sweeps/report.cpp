@@ -212,8 +212,8 @@ std::string report(const Store& store, const ReportOptions& options) {
     out << "<pre>" << escaped(s.command) << "</pre>\n<details><summary>" << escaped(s.name)
         << "</summary><pre>" << escaped(s.spec) << "</pre></details>\n";
   out << "<pre>ropewalk report " << escaped(std::filesystem::path(store.path()).filename().string())
-      << "</pre>\n<p class=\"faint\">ropewalk " << escaped(options.version) << "</p>\n<script>"
-      << script << "</script>\n</body>\n</html>\n";
+      << " --out report.html</pre>\n<p class=\"faint\">ropewalk " << escaped(options.version)
+      << "</p>\n<script>" << script << "</script>\n</body>\n</html>\n";
   return out.str();
 }
 
