@@ -203,8 +203,10 @@ TEST_CASE("export-store: NumPy reads the .npz") {
 }
 
 TEST_CASE("sweep: ranks of MPI give the same table") {
+  // Open MPI leaves memory of its own behind, which is not what the sanitizers look for here.
   const std::string mpirun =
-      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe";
+      "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "mpirun --oversubscribe";
   if (std::system("command -v mpirun > /dev/null") != 0)
     return tests::skipped("no mpirun on this machine");
   const Folder folder;
