@@ -182,6 +182,7 @@ class Context {
     }
     if (parts.size() == 1) return parts[0];
     return make(parts, [=, this] {
+      count(static_cast<long>(parts.size() / 2));  // constants among them cost a step too
       Value v = value(*parts[0]);
       for (size_t i = 1; i < parts.size() && !settled(step, v); ++i)
         v = step(v, value(*parts[i]), inverses[i]);

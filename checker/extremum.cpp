@@ -147,7 +147,11 @@ class Extremum {
         throw Rejected(shown(t) + ", not " + (maximum_ ? "below " : "above ") +
                        Value(maximum_ ? -bound : bound).text());
     };
-    if (weights_ == 0) return candidate(first);
+    if (weights_ == 0) {  // the same at every lag: any that is not skipped stands for all
+      while (first <= last && skip.count(first) != 0) ++first;
+      if (first <= last) candidate(first);
+      return;
+    }
     const mpq_class room = (bound - offset_ + weights_) / weights_;  // for W/weights
     const bool few = terms_.size() <= lattice_planes && last - first > short_range;
     if (room < 0 || (few && list(first, last, room, candidate))) return;
@@ -298,6 +302,7 @@ void check_extremum(const json& fact) {
   mpz_class start = first;
   while (excluded.count(start) != 0) ++start;
   const auto records = get<json::array_t>(fact, "records");
+  if (records.empty()) throw Rejected("records: none");
   for (size_t i = 0; i < records.size(); ++i) {
     within("records[" + std::to_string(i) + "]", [&] {
       check_keys(records[i], {"lag", "lo", "hi"});

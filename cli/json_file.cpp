@@ -45,7 +45,7 @@ std::string read_file(const std::string& path) {
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0) {
     text.append(block.data(), static_cast<std::size_t>(in.gcount()));
     if (text.size() > largest_file)
-      throw Error(ErrorCode::too_large, path + ": larger than 64 MiB, which no config is");
+      throw Error(ErrorCode::too_large, path + ": larger than 64 MiB");
   }
   if (in.bad()) throw Error(ErrorCode::file, path + ": cannot be read to its end");
   return text;

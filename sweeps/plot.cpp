@@ -24,11 +24,7 @@ constexpr std::array<PictureKind, 5> all_kinds{{
     {"horizons", "horizons against the number that the tables differ in"},
 }};
 
-double middle(const Row& row) {
-  const theory::Enclosure x{*theory::Formula::parse(row.lo).rational(),
-                            *theory::Formula::parse(row.hi).rational()};
-  return x.middle().convert_to<double>();
-}
+double middle(const Row& row) { return enclosure_of(row).middle().convert_to<double>(); }
 
 double number(const std::string& text) { return theory::Formula::parse(text).as<double>(); }
 

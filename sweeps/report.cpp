@@ -90,8 +90,7 @@ std::string base64(const std::string& bytes) {
 
 // Six sure digits, or a bracket where fewer are sure.
 std::string shown(const Row& row) {
-  const theory::Enclosure x{*theory::Formula::parse(row.lo).rational(),
-                            *theory::Formula::parse(row.hi).rational()};
+  const Enclosure x = enclosure_of(row);
   if (x.exact()) return decimal(x.lo, 6, theory::Round::nearest);
   const std::string low = decimal(x.lo, 6, theory::Round::nearest);
   const std::string high = decimal(x.hi, 6, theory::Round::nearest);

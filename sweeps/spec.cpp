@@ -62,7 +62,9 @@ class Section {
     try {
       return f();
     } catch (const Error& e) {
-      fail(node, e.code(), key.empty() ? std::string(e.what()) : key + ": " + e.what());
+      const std::string message = e.what();
+      if (message.starts_with(path_ + ":")) throw;  // it has its place
+      fail(node, e.code(), key.empty() ? message : key + ": " + message);
     }
   }
   [[nodiscard]] Section sub(const toml::node& node, const std::string& key) const {
@@ -538,8 +540,15 @@ void read_quantity(Section& section, const std::optional<std::vector<Lag>>& comm
                    name + " is answered for lengths up to " + kind.longest.str() + ", not " +
                        lengths.back().str());
     combinations(section, nodes, lists, [&](const Choice& choice) {
-      const Parameters parameters =
-          section.at(kind_node, "", [&] { return complete(kind, choice.all()); });
+      const Parameters parameters = [&] {
+        try {
+          return complete(kind, choice.all());
+        } catch (const Error& e) {  // "alphabet: must lie in ...": at that key, if it is there
+          const std::string message = e.what();
+          const auto at = nodes.find(message.substr(0, message.find(':')));
+          section.fail(at != nodes.end() ? *at->second : kind_node, e.code(), message);
+        }
+      }();
       asks.push_back({&kind, parameters, lengths, sections});
     });
   }
@@ -560,7 +569,31 @@ bool Ask::concerns(const NamedTable& table) const {
          std::find(sections.begin(), sections.end(), table.section) != sections.end();
 }
 
+namespace {
+
+// toml++ descends once per part of a dotted key, without a limit of its own.
+void check_depth(const std::string& text, const std::string& path) {
+  constexpr int deepest = 64;
+  int dots = 0;
+  std::size_t line = 1;
+  char quote = 0;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      quote = 0;
+    }
+    if (c == '"' || c == '\'') quote = quote == 0 ? c : quote == c ? '\0' : quote;
+    if (quote != 0) continue;
+    if (std::string_view(",=[]{}#\n").find(c) != std::string_view::npos) dots = 0;
+    if (c == '.' && ++dots > deepest)
+      throw Error(ErrorCode::parse, path + ":" + std::to_string(line) + ":1: nested too deeply");
+  }
+}
+
+}  // namespace
+
 Spec parse_spec(const std::string& text, const std::string& path, const ReadConfig& read_config) {
+  check_depth(text, path);
   toml::table document;
   try {
     document = toml::parse(text, path);

@@ -258,6 +258,34 @@ void Store::write(const Findings& findings) {
   }
 }
 
+Enclosure enclosure_of(const Row& row) {
+  const auto number = [](const std::string& text) {
+    return theory::Formula::parse(text).rational().value();
+  };
+  Enclosure x{number(row.lo), number(row.hi)};
+  if (x.lo > x.hi) throw Error(ErrorCode::file, "lo above hi");
+  return x;
+}
+
+namespace {
+
+// Throws anything where a row is not what a sweep writes.
+void check(const Row& row) {
+  (void)pairs(row.coordinates);
+  (void)pairs(row.parameters);
+  const Json detail = Json::parse(row.detail);
+  const bool known = row.status == "certified" || row.status == "proven" ||
+                     row.status == "undecided" || row.status == "none" || row.status == "missing";
+  if (!known || !detail.is_object() || row.lo.empty() != row.hi.empty() || row.length.empty() ||
+      row.length.size() > 19 || row.length.find_first_not_of("0123456789") != std::string::npos)
+    throw Error(ErrorCode::file, "damaged");
+  if (!row.lo.empty()) (void)enclosure_of(row);
+  for (const std::string* text : {&row.table, &row.quantity, &row.method, &row.certificate})
+    (void)Json(*text).dump();  // throws where it is no UTF-8
+}
+
+}  // namespace
+
 std::vector<SweepRecord> Store::sweeps() const {
   std::vector<SweepRecord> result;
   Statement statement(*this, "SELECT name, title, command, spec FROM sweeps ORDER BY name");
@@ -275,11 +303,21 @@ void Store::rows(const std::string& sweep, const std::function<void(const Row&)>
       "coalesce(c.certificate, '') FROM entries e LEFT JOIN cells c ON c.key = e.key "
       "WHERE ?1 = '' OR e.sweep = ?1 ORDER BY e.sweep, e.place");
   statement.bind(1, sweep);
-  while (statement.step())
-    f({statement.text(0), statement.text(1), statement.text(2), statement.text(3),
-       statement.text(4), statement.text(5), statement.text(6), statement.text(7),
-       statement.text(8), statement.text(9), statement.text(10), statement.real(11),
-       statement.text(12)});
+  while (statement.step()) {
+    const Row row{statement.text(0), statement.text(1), statement.text(2),  statement.text(3),
+                  statement.text(4), statement.text(5), statement.text(6),  statement.text(7),
+                  statement.text(8), statement.text(9), statement.text(10), statement.real(11),
+                  statement.text(12)};
+    try {
+      check(row);
+    } catch (const std::exception&) {
+      throw Error(ErrorCode::file,
+                  path_ + ": a damaged row: " +
+                      Json(row.table).dump(-1, ' ', true, Json::error_handler_t::replace) + ", " +
+                      Json(row.quantity).dump(-1, ' ', true, Json::error_handler_t::replace));
+    }
+    f(row);
+  }
 }
 
 }  // namespace ropewalk::sweeps

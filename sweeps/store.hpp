@@ -40,6 +40,8 @@ struct Row {
   std::string certificate;  ///< path relative to the store's folder, or empty
 };
 
+/// The enclosure of a row that has one. Domain: lo and hi as Store::rows() gives them, not empty.
+[[nodiscard]] Enclosure enclosure_of(const Row& row);
 /// The names and texts of coordinates or parameters as a row has them.
 [[nodiscard]] Parameters pairs(const std::string& json);
 
@@ -70,7 +72,8 @@ class Store {
   void write(const Findings& findings);
 
   [[nodiscard]] std::vector<SweepRecord> sweeps() const;
-  /// Every entry, in the order asked; of one sweep, or of all for an empty name.
+  /// Every entry, in the order asked; of one sweep, or of all for an empty name. What a row holds
+  /// is checked: Error(file) names the row whose numbers or JSON are damaged.
   void rows(const std::string& sweep, const std::function<void(const Row&)>& f) const;
   [[nodiscard]] const std::string& path() const { return path_; }
 

@@ -150,6 +150,19 @@ class Facts(Case):
         self.accepted([good])
         self.rejected([changed(good, "records", 0, "lo", "1.1")], "records[0]")
 
+    def test_extremum_where_nothing_moves(self):
+        # The same value at every lag: whoever lists one of two as all of them is wrong.
+        for terms in [], [{"amplitude": "0", "frequency": "1", "phase": "0"}]:
+            good = {"kind": "extremum", "which": "minimum", "sum": {"offset": "0", "terms": terms},
+                    "first": "1", "last": "2", "excluded": [], "value": {"lo": "0", "hi": "0"},
+                    "lags": ["1", "2"], "complete": True}
+            self.accepted([good])
+            self.accepted([{**good, "lags": ["1"], "complete": False}])
+            self.accepted([{**good, "lags": ["1"], "excluded": ["2"]}])
+            self.rejected([{**good, "lags": ["1"]}], "lag 2 has the value")
+            self.rejected([{**good, "lags": ["2"]}], "lag 1 has the value")
+            self.rejected([{**good, "records": []}], "records: none")
+
     def test_extremum_of_one_plane(self):
         good = ONE_PLANE
         self.accepted([good])

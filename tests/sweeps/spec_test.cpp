@@ -148,7 +148,7 @@ TEST_CASE("spec: what is wrong is named by line and column") {
   says(table + ask, "3:1", "no lengths");
   says(head + table + "[[quantity]]\nkind = \"beauty\"\n", "5:8", "no quantity is called 'beauty'");
   says(head + table + ask + "alphabet = 4\n", "5:8", "no parameter 'alphabet'");
-  says(head + table + ask + "amplitudes = \"half\"\n", "5:8", "'half' is none of best, uniform");
+  says(head + table + ask + "amplitudes = \"half\"\n", "6:14", "'half' is none of best, uniform");
   says(head + table + ask + "schedules = \"x\"\n", "6:13", "no [[schedule]] has the name 'x'");
   says("lengths = 1e12\n" + table + "[[quantity]]\nkind = \"index-horizon\"\n", "5:8",
        "lengths up to 16777216");
@@ -163,5 +163,10 @@ TEST_CASE("spec: what is wrong is named by line and column") {
            "1000000, step = 1}\n" +
            ask,
        "4:10", "more than");
+  std::string deep = "a";
+  for (int i = 0; i < 40000; ++i) deep += ".a";
+  says(head + deep + " = 1\n", "2:1", "nested too deeply");
+  says(head + "[" + deep + "]\n", "2:1", "nested too deeply");
+  says("lengths = [nan]\n" + table + ask, "1:12", "lengths must be finite");
   says(head + "[[schedule]]\nconfig = \"no.json\"\n" + ask, "3:10", "not here");
 }

@@ -178,6 +178,29 @@ TEST_CASE("store: a damaged file is an error, not an answer") {
   }
 }
 
+TEST_CASE("store: a row with damaged content is named, not passed on") {
+  for (const char* change : {"hi = '-5'", "lo = 'abc'", "detail = 'notjson'", "detail = '[1]'",
+                             "status = 'foo'", "lo = x'ff00'", "hi = ''"}) {
+    const Folder folder("store-row");
+    const std::string path = folder / "a.sqlite";
+    {
+      Store store(path, Store::Access::create);
+      CHECK(fill(Sweep(), store));
+    }
+    execute(path, (std::string("UPDATE cells SET ") + change).c_str());
+    const Store store(path, Store::Access::read);
+    CAPTURE(change);
+    try {
+      (void)rows(store);
+      FAIL("passed on");
+    } catch (const Error& e) {
+      CHECK(e.code() == ErrorCode::file);
+      CHECK(std::string(e.what()).find("a.sqlite: a damaged row: \"theta = 1\"") !=
+            std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("export: csv and JSON lines carry every row") {
   const Folder folder("export");
   Store store(folder / "a.sqlite", Store::Access::create);
