@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -31,7 +32,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 std::string clock_text(double seconds) {
-  const auto s = static_cast<long long>(std::min(seconds, 1e9) + 0.5);
+  const auto s = std::llround(std::min(seconds, 1e9));
   return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }

@@ -14,7 +14,6 @@
 
 namespace ropewalk::proofs_numeric {
 
-using theory::Enclosure;
 using theory::Formula;
 using theory::Rational;
 

@@ -12,7 +12,6 @@
 namespace ropewalk::proofs_numeric {
 
 using theory::Enclosure;
-using theory::Formula;
 using theory::Rational;
 
 namespace {
