@@ -106,7 +106,7 @@ void append(std::vector<Fact>& to, std::vector<Fact> facts) {
   for (Fact& fact : facts) to.push_back(std::move(fact));
 }
 
-// ropewalk-check gives up on facts that take more than 10^9 evaluations; what it would not accept
+// ropewalk-check gives up on facts that take more than 3*10^8 evaluations; what it would not accept
 // is not called certified. `terms`: how often a cosine of the fact is evaluated.
 bool checkable(double terms) { return terms <= 2e7; }
 
