@@ -10,9 +10,9 @@
 
 namespace checker {
 
-constexpr size_t length_limit = 1 << 20;    // characters of one expression
-constexpr size_t binder_limit = 20;         // names bound at once
-constexpr int nesting_limit = 150;          // expressions inside one another
+constexpr size_t length_limit = 1 << 20;  // characters of one expression
+constexpr size_t binder_limit = 20;       // names bound at once
+constexpr int nesting_limit = 150;        // expressions inside one another
 constexpr long work_limit = 300'000'000;  // evaluations of one fact, weighted by size
 
 inline const std::string digits = "0123456789";
