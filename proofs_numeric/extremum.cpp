@@ -764,9 +764,8 @@ ExtremumReport minimum(const TrigSum& sum, const LagRange& range, const Extremum
   // A lattice may list few vectors or far too many; trying tells, and costs a part of the
   // alternative.
   if (!options.method && moving.size() <= most_lattice_planes && chosen.cost > 1e7)
-    if (auto report =
-            lattice_minimum(sum, moving, range, options,
-                            static_cast<std::uint64_t>(std::min(chosen.cost / 100, 1e7))))
+    if (auto report = lattice_minimum(sum, moving, range, options,
+                                      static_cast<std::uint64_t>(std::min(chosen.cost / 100, 1e7))))
       return *report;
   const std::vector<Span> chunks = pieces(span, 256);
   Search search(e, range, options, chunks.size());
