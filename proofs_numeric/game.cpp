@@ -31,16 +31,16 @@ std::vector<double> normalised(const double* from, std::size_t count) {
 
 void Game::add_column(std::size_t plane, double re, double im) {
   columns_.push_back({plane, re, im});
-  if (!status_.empty())
-    status_.insert(status_.begin() + static_cast<std::ptrdiff_t>(columns_.size() - 1),
-                   ClpSimplex::atLowerBound);
+  if (!status_.empty()) status_.push_back(ClpSimplex::basic);
 }
 
 void Game::add_row(std::span<const double> re, std::span<const double> im) {
   ++rows_;
   re_.insert(re_.end(), re.begin(), re.end());
   im_.insert(im_.end(), im.begin(), im.end());
-  if (!status_.empty()) status_.push_back(ClpSimplex::basic);
+  if (!status_.empty())
+    status_.insert(status_.begin() + static_cast<std::ptrdiff_t>(rows_ - 1),
+                   ClpSimplex::atLowerBound);
 }
 
 void Game::set_shift(double shift) {
@@ -94,36 +94,42 @@ bool Game::add_directions(double tolerance) {
   return added;
 }
 
+// The adversary's side is the program that is solved: max sum y with sum_r y_r pay_j(r) <= 1 for all
+// moves j. Its basis has the size of the moves, which are few beside the rows that come to be known,
+// and a basis stays feasible when rows are added.
 bool Game::solve_scaled() {
   const std::size_t m = rows_;
   const std::size_t n = columns_.size();
   std::vector<CoinBigIndex> begins{0};
-  std::vector<int> rows;
+  std::vector<int> moves;
   std::vector<double> entries;
-  for (std::size_t j = 0; j < n; ++j) {
-    for (std::size_t r = 0; r < m; ++r) {
+  for (std::size_t r = 0; r < m; ++r) {
+    for (std::size_t j = 0; j < n; ++j) {
       const double entry = pay(r, j) / scale_;
       if (entry == 0) continue;
-      rows.push_back(static_cast<int>(r));
+      moves.push_back(static_cast<int>(j));
       entries.push_back(std::min(entry, largest_entry));
     }
-    begins.push_back(static_cast<CoinBigIndex>(rows.size()));
+    begins.push_back(static_cast<CoinBigIndex>(moves.size()));
   }
-  const std::vector<double> ones(std::max(m, n), 1.0);
+  const std::vector<double> gains(m, -1.0);  // Clp minimises
+  const std::vector<double> ones(n, 1.0);
   ClpSimplex lp;
   lp.setLogLevel(0);
   lp.setPrimalTolerance(1e-9);
   lp.setDualTolerance(1e-9);
   lp.scaling(0);  // done above; a second scaling and perturbed costs leave it short of 1e-9
   lp.setPerturbation(100);
-  lp.loadProblem(static_cast<int>(n), static_cast<int>(m), begins.data(), rows.data(),
-                 entries.data(), nullptr, nullptr, ones.data(), ones.data(), nullptr);
-  if (status_.size() == n + m) lp.copyinStatus(status_.data());
-  lp.dual();
+  lp.loadProblem(static_cast<int>(m), static_cast<int>(n), begins.data(), moves.data(),
+                 entries.data(), nullptr, nullptr, gains.data(), nullptr, ones.data());
+  if (status_.size() == m + n) lp.copyinStatus(status_.data());
+  lp.primal();
   if (lp.status() != 0) return false;
-  status_.assign(lp.statusArray(), lp.statusArray() + n + m);
-  shares_ = normalised(lp.getColSolution(), n);
-  mixture_ = normalised(lp.getRowPrice(), m);
+  status_.assign(lp.statusArray(), lp.statusArray() + m + n);
+  mixture_ = normalised(lp.getColSolution(), m);
+  std::vector<double> prices(lp.getRowPrice(), lp.getRowPrice() + n);
+  for (double& x : prices) x = -x;
+  shares_ = normalised(prices.data(), n);
   if (shares_.empty() || mixture_.empty()) return false;
   value_ = 0;
   for (std::size_t j = 0; j < n; ++j) {

@@ -64,7 +64,7 @@ class Game {
   std::vector<Column> columns_;
   std::vector<double> re_;  // row by row
   std::vector<double> im_;
-  std::vector<unsigned char> status_;  // Clp's basis, columns first
+  std::vector<unsigned char> status_;  // Clp's basis, rows first, then columns
   std::vector<double> shares_;
   std::vector<double> mixture_;
   double shift_ = 0;
