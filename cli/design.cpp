@@ -154,11 +154,12 @@ int main(int argc, char** argv) {
   app.add_option(
          "--objective", args.objective,
          "What to raise: the margin of the best Index head (index, the default), of the best "
-         "Retrieval head (retrieval), or a weighted pair of one head's two margins (both)")
+         "Retrieval head (retrieval), or of one head the lesser of Index/w and Retrieval/(1 - w) "
+         "(both)")
       ->check(CLI::IsMember({"index", "retrieval", "both"}));
   app.add_option("--alphabet", args.alphabet, "Letters A of retrieval and both, 2..64 (default: 8)")
       ->type_name("A");
-  app.add_option("--weight", args.weight, "Of Index in both, in (0, 1) (default: 1/2)")
+  app.add_option("--weight", args.weight, "w of Index in both, in (0, 1) (default: 1/2)")
       ->type_name("W");
   app.add_option("--start", args.starts,
                  "Begin here only: standard, random, lacunary, cyclic (default: all)")

@@ -310,16 +310,16 @@ int run(const Arguments& args, const std::string& command) {
       }
       return print(args, asked, *kind, head);
     }
-    const RetrievalHead head = best_retrieval(planes, kind->alphabet, last, kind->code, options);
+    RetrievalHead head = best_retrieval(planes, kind->alphabet, last, kind->code, options);
     if (options.progress) std::cerr << "\r               \r";
-    const Enclosure uniform = retrieval_margin_of(equal_amplitudes(planes.size()), planes,
-                                                  kind->alphabet, last, kind->code);
+    const std::vector<Rational> equal = equal_amplitudes(planes.size());
+    Enclosure uniform = retrieval_margin_of(equal, planes, kind->alphabet, last, kind->code);
     if (!args.certificate.empty()) {
       std::vector<Fact> facts =
           retrieval_optimum_facts(planes, kind->alphabet, last, kind->code, head);
-      for (Fact& fact : retrieval_margin_facts(equal_amplitudes(planes.size()), planes,
-                                               kind->alphabet, last, kind->code, uniform))
-        facts.push_back(std::move(fact));
+      ProvenMargin own = proven_retrieval_margin(equal, planes, kind->alphabet, last, kind->code);
+      uniform = own.margin;
+      for (Fact& fact : own.facts) facts.push_back(std::move(fact));
       Json words = asked.words(
           "The best margin of a Retrieval head of this kind on these planes lies between that of "
           "the amplitudes, over all encounters, and what the weights on encounters allow; last, "

@@ -285,13 +285,14 @@ Enclosure retrieval_margin_of(const std::vector<Rational>& amplitudes,
 
 Enclosure encounter_bound(const std::vector<Formula>& frequencies, const Integer& alphabet,
                           std::int64_t reach, RetrievalCode code,
-                          const std::vector<EncounterWeight>& mixture) {
+                          const std::vector<EncounterWeight>& mixture, const Rational& index) {
   check_table(frequencies, alphabet, reach);
   check_code(code);
   Rational sum;
   for (const EncounterWeight& m : mixture) {
     const auto& [t, u, k] = m.pair;
-    if (t < 0 || t > reach || u < 0 || u > reach || t == u || k < 1 || Integer(k) >= alphabet)
+    if (t < 0 || t > reach || u < 0 || u > reach || t == u || k < (index > 0 ? 0 : 1) ||
+        Integer(k) >= alphabet)
       throw Error(ErrorCode::bad_value, "no match at lag " + std::to_string(t) + " meets letter " +
                                             std::to_string(k) + " at lag " + std::to_string(u));
     if (m.weight < 0)
@@ -306,10 +307,17 @@ Enclosure encounter_bound(const std::vector<Formula>& frequencies, const Integer
   tbb::parallel_for(std::size_t{0}, frequencies.size(), [&](std::size_t f) {
     Interval value;
     for (const EncounterWeight& m : mixture) {
+      if (m.pair.letter == 0) {
+        const Interval half =
+            rotation<Interval>(frequencies[f], Rational(m.pair.distractor, 2)).second;
+        value += Interval(Rational(2 * m.weight / index)) * half * half;
+        continue;
+      }
       const auto match = rotation<Interval>(frequencies[f], Rational(m.pair.match) - centre);
       const auto rival = rotation<Interval>(frequencies[f], Rational(m.pair.distractor) - centre);
-      value += Interval(m.weight) * (match.first - turned_by(rival.first, rival.second,
-                                                             Integer(m.pair.letter), alphabet));
+      value +=
+          Interval(Rational(m.weight / (1 - index))) *
+          (match.first - turned_by(rival.first, rival.second, Integer(m.pair.letter), alphabet));
     }
     values[f] = enclosure(value);
   });
@@ -327,8 +335,11 @@ namespace {
 class EncounterGame : public Game {
  public:
   EncounterGame(const std::vector<Formula>& frequencies, std::int64_t alphabet, std::int64_t reach,
-                RetrievalCode code)
-      : Game(frequencies.size()), alphabet_(alphabet), phases_(phases(frequencies, reach, code)) {
+                RetrievalCode code, double index)
+      : Game(frequencies.size()),
+        alphabet_(alphabet),
+        index_(index),
+        phases_(phases(frequencies, reach, code)) {
     for (std::size_t f = 0; f < frequencies.size(); ++f) {
       turns_.push_back(fixed_turns(frequencies[f]));
       add_column(f, 1, 0);
@@ -341,10 +352,15 @@ class EncounterGame : public Game {
     const FixedTurns round =
         ((static_cast<FixedTurns>(e.letter) << 64) / static_cast<FixedTurns>(alphabet_)) << 64;
     std::vector<double> pays;
-    for (std::size_t f = 0; f < turns_.size(); ++f)
+    for (std::size_t f = 0; f < turns_.size(); ++f) {
+      const FixedTurns off = turns_[f] * static_cast<FixedTurns>(e.distractor);
       pays.push_back(
-          one_minus_cosine(round + turns_[f] * static_cast<FixedTurns>(e.distractor) - phases_[f]) -
-          one_minus_cosine(turns_[f] * static_cast<FixedTurns>(e.match) - phases_[f]));
+          e.letter == 0
+              ? one_minus_cosine(off) / index_
+              : (one_minus_cosine(round + off - phases_[f]) -
+                 one_minus_cosine(turns_[f] * static_cast<FixedTurns>(e.match) - phases_[f])) /
+                    (1 - index_));
+    }
     add_row(pays, std::vector<double>(pays.size()));
     return true;
   }
@@ -369,24 +385,25 @@ class EncounterGame : public Game {
 
  private:
   std::int64_t alphabet_;
+  double index_;
   std::vector<FixedTurns> phases_;
   std::vector<FixedTurns> turns_;
   std::vector<Encounter> encounters_;
   std::set<std::array<std::int64_t, 3>> known_;
 };
 
-}  // namespace
-
-RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Integer& alphabet,
-                             std::int64_t reach, RetrievalCode code,
-                             const OptimalOptions& options) {
+// `index` is the weight of the Index margin; 0 asks of the Retrieval margin alone.
+RetrievalHead play(const std::vector<Formula>& frequencies, const Integer& alphabet,
+                   std::int64_t reach, RetrievalCode code, const Rational& index,
+                   const OptimalOptions& options) {
   check_table(frequencies, alphabet, reach);
   check_code(code);
   const Letters letters(static_cast<std::int64_t>(alphabet));
   const Waves waves(frequencies);
   const double tolerance = std::max(options.relative_width.convert_to<double>(), 1e-12) / 10;
-  EncounterGame game(frequencies, static_cast<std::int64_t>(alphabet), reach, code);
-  game.set_shift(2);  // the margin may be negative
+  const double w = index.convert_to<double>();
+  EncounterGame game(frequencies, static_cast<std::int64_t>(alphabet), reach, code, w);
+  game.set_shift(2 / (1 - w));  // the margin may be negative
   bool shifted = true;
   const std::size_t planes = frequencies.size();
 
@@ -408,7 +425,8 @@ RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Inte
     for (const std::int64_t t : deep(seen.match, 1))
       for (const std::int64_t u : rivals) {
         const double value =
-            seen.match[static_cast<std::size_t>(t)] - seen.rival[static_cast<std::size_t>(u)];
+            (seen.match[static_cast<std::size_t>(t)] - seen.rival[static_cast<std::size_t>(u)]) /
+            (1 - w);
         if (t != u && value < bar) found.push_back({value, t, u});
       }
     std::sort(found.begin(), found.end(), [](const Found& x, const Found& y) {
@@ -416,14 +434,37 @@ RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Inte
     });
     if (found.size() > 2 * planes + 32) found.resize(2 * planes + 32);
     bool added = false;
-    for (const Found& w : found)
-      added = game.add({w.t, w.u, seen.letter[static_cast<std::size_t>(w.u)]}) || added;
+    for (const Found& e : found)
+      added = game.add({e.t, e.u, seen.letter[static_cast<std::size_t>(e.u)]}) || added;
+    if (w == 0) return added;
+    // The Index loss at lag s is 1 less the logit of a plain match there.
+    std::vector<double> kept = code == RetrievalCode::plain
+                                   ? seen.match
+                                   : landscape(head, waves, frequencies, letters, reach,
+                                               RetrievalCode::plain, options.stop)
+                                         .match;
+    kept.front() = -2;  // the target itself
+    std::vector<std::int64_t> lags = valleys(kept, -1, 2 * planes + 32);
+    for (const std::int64_t s : lags)
+      if (s > 0 && (1 - kept[static_cast<std::size_t>(s)]) / w < bar)
+        added = game.add({0, s, 0}) || added;
     return added;
   };
 
+  const auto margin_of = [&](const std::vector<Rational>& amplitudes) {
+    const Enclosure own =
+        retrieval_margin_of(amplitudes, frequencies, alphabet, reach, code, options.stop);
+    if (index == 0) return own.lo;
+    ExtremumOptions ask;
+    ask.stop = options.stop;
+    const Enclosure kept =
+        minimum(theory::aligned_loss(amplitudes, frequencies), {1, reach, {}}, ask).extremum.value;
+    return std::min(Rational(kept.lo / index), Rational(own.lo / (1 - index)));
+  };
+
   RetrievalHead result;
-  result.optimum = {-2, 2};
-  add_worst(std::vector<double>(planes, 1.0 / static_cast<double>(planes)), 4);
+  result.optimum = {Rational(-2 / (1 - index)), Rational(2 / (1 - index))};
+  add_worst(std::vector<double>(planes, 1.0 / static_cast<double>(planes)), 1e9);
   for (;;) {
     stop_if(options.stop);
     if (result.iterations == options.rounds || !game.solve()) break;
@@ -434,16 +475,15 @@ RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Inte
 
     const unsigned digits = places(std::abs(value));
     std::vector<EncounterWeight> dual = game.weighted(digits);
-    if (const Enclosure bound = encounter_bound(frequencies, alphabet, reach, code, dual);
+    if (const Enclosure bound = encounter_bound(frequencies, alphabet, reach, code, dual, index);
         result.dual.empty() || bound.hi < result.optimum.hi) {
       result.optimum.hi = bound.hi;
       result.dual = std::move(dual);
     }
     std::vector<Rational> amplitudes = as_rationals(game.head(), digits);
-    if (const Enclosure margin =
-            retrieval_margin_of(amplitudes, frequencies, alphabet, reach, code, options.stop);
-        result.amplitudes.empty() || margin.lo > result.optimum.lo) {
-      result.optimum.lo = margin.lo;
+    if (const Rational margin = margin_of(amplitudes);
+        result.amplitudes.empty() || margin > result.optimum.lo) {
+      result.optimum.lo = margin;
       result.amplitudes = std::move(amplitudes);
     }
     if (result.optimum.hi - result.optimum.lo <= options.relative_width * abs(result.optimum.lo))
@@ -454,12 +494,34 @@ RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Inte
   }
   if (result.amplitudes.empty()) {  // out of rounds
     result.amplitudes = equal_amplitudes(planes);
-    result.optimum.lo =
-        retrieval_margin_of(result.amplitudes, frequencies, alphabet, reach, code, options.stop).lo;
+    result.optimum.lo = margin_of(result.amplitudes);
     result.dual = {{{0, 1, 1}, Rational(1)}};
-    result.optimum.hi = encounter_bound(frequencies, alphabet, reach, code, result.dual).hi;
+    result.optimum.hi = encounter_bound(frequencies, alphabet, reach, code, result.dual, index).hi;
   }
   return result;
+}
+
+}  // namespace
+
+RetrievalHead best_retrieval(const std::vector<Formula>& frequencies, const Integer& alphabet,
+                             std::int64_t reach, RetrievalCode code,
+                             const OptimalOptions& options) {
+  return play(frequencies, alphabet, reach, code, 0, options);
+}
+
+RetrievalHead best_for_both(const std::vector<Formula>& frequencies, const Integer& alphabet,
+                            std::int64_t reach, RetrievalCode code, const Rational& weight,
+                            const OptimalOptions& options) {
+  if (weight <= 0 || weight >= 1)
+    throw Error(ErrorCode::bad_value,
+                "the weight must lie strictly between 0 and 1, not " + weight.str());
+  return play(frequencies, alphabet, reach, code, weight, options);
+}
+
+TrigSum centred_logit(const Formula& theta, std::int64_t reach) {
+  TrigSum sum;
+  sum.terms.push_back({Rational(1), theta, -theta * Formula(Rational(reach, 2))});
+  return sum;
 }
 
 OrthogonalHead orthogonal_retrieval(const std::vector<Formula>& frequencies,
@@ -481,9 +543,8 @@ OrthogonalHead orthogonal_retrieval(const std::vector<Formula>& frequencies,
   std::optional<Enclosure> least;
   for (const std::size_t f : result.planes) {
     const Formula& theta = frequencies[f];
-    TrigSum logit;
-    logit.terms.push_back({Rational(1), theta, -theta * Formula(Rational(reach, 2))});
-    const Enclosure value = minimum(logit, LagRange{0, reach, {}}).extremum.value;
+    const Enclosure value =
+        minimum(centred_logit(theta, reach), LagRange{0, reach, {}}).extremum.value;
     if (!least) {
       least = value;
       continue;

@@ -34,7 +34,9 @@ enum class RetrievalCode { plain, centred, orthogonal };
 
 inline constexpr std::int64_t longest_retrieval = std::int64_t{1} << 24;
 
-/// A match at lag `match`, a distractor `letter` letters round at lag `distractor`.
+/// A match at lag `match`, a distractor `letter` letters round at lag `distractor`. Letter 0 stands
+/// for the Index side of a head that does both (best_for_both): the key `distractor` tokens off the
+/// target, whatever the code.
 struct Encounter {
   std::int64_t match = 0;
   std::int64_t distractor = 0;
@@ -61,6 +63,18 @@ struct RetrievalHead {
                                            const Integer& alphabet, std::int64_t reach,
                                            RetrievalCode code, const OptimalOptions& options = {});
 
+/// The head that is best at both tasks with the same amplitudes: the largest v such that some
+/// amplitudes have an Index margin (reach T, optimal.hpp) of at least w v and a Retrieval margin of
+/// at least (1 - w) v. As w runs over (0, 1) the heads run over the front of what one head can have
+/// of both. Every such v is at most, for weights mu on lags and nu on encounters, together 1,
+///     max_f sum mu (1 - cos theta_f s)/w + sum nu (cos(t theta_f - c_f) - cos(...))/(1 - w).
+/// Domain: 0 < w < 1 (Error(bad_value)), the rest, guarantee and cost as best_retrieval. Source:
+/// R3, P2 (a head that is positional and symbolic at once).
+[[nodiscard]] RetrievalHead best_for_both(const std::vector<Formula>& frequencies,
+                                          const Integer& alphabet, std::int64_t reach,
+                                          RetrievalCode code, const Rational& weight,
+                                          const OptimalOptions& options = {});
+
 /// The margin of a stated head. Shapes: one amplitude per plane; >= 0, sum 1 (Error(bad_value)).
 /// Guarantee: Enclosure, of intervals of 40 digits on the encounters that doubles leave; as wide as
 /// the doubles' error (about 10^-13) where hundreds of lags tie. Domain, cost and source as
@@ -71,12 +85,13 @@ struct RetrievalHead {
                                             RetrievalCode code, std::atomic<bool>* stop = nullptr);
 
 /// No head of this code gets more than this against the mixture. Guarantee: Enclosure of the right
-/// side above. Domain: lags in 0..T, t != u, letters in 1..A-1, weights >= 0 of sum 1
-/// (Error(bad_value)). Source: R3.
+/// side above. Domain: lags in 0..T, t != u, letters in 1..A-1, and 0 where `index` is w of
+/// best_for_both(); weights >= 0 of sum 1 (Error(bad_value)). Source: R3.
 [[nodiscard]] Enclosure encounter_bound(const std::vector<Formula>& frequencies,
                                         const Integer& alphabet, std::int64_t reach,
                                         RetrievalCode code,
-                                        const std::vector<EncounterWeight>& mixture);
+                                        const std::vector<EncounterWeight>& mixture,
+                                        const Rational& index = 0);
 
 /// One plane per letter, orthogonal codes, phases centred on 0..T.
 struct OrthogonalHead {
@@ -89,19 +104,41 @@ struct OrthogonalHead {
 [[nodiscard]] OrthogonalHead orthogonal_retrieval(const std::vector<Formula>& frequencies,
                                                   const Integer& alphabet, std::int64_t reach);
 
+struct ProvenMargin {
+  Enclosure margin;
+  std::vector<Fact> facts;
+};
+/// The margin of a stated head, as retrieval_margin_of(), with what proves it. A statement over all
+/// lags where that is quick to check; on long inputs by extrema of sums (extremum.hpp), so that
+/// neither this nor the check looks at every lag: with the weakest match at t1,
+///     margin = min(match(t1) - strongest, weakest other - max(strongest, letters at t1)),
+/// `strongest` over all letters and the lags but t1. Shapes, domain and errors as
+/// retrieval_margin_of(). Guarantee: Enclosure. Cost: a pass over the lags, or A + 1 extrema.
+[[nodiscard]] ProvenMargin proven_retrieval_margin(const std::vector<Rational>& amplitudes,
+                                                   const std::vector<Formula>& frequencies,
+                                                   const Integer& alphabet, std::int64_t reach,
+                                                   RetrievalCode code,
+                                                   std::atomic<bool>* stop = nullptr);
 /// What proves the bracket of a plain or centred head's optimum: the amplitudes are those of a
-/// head, their margin is at least `lo` over all encounters, the dual is a mixture of encounters, no
-/// plane gets more than `hi` against it. Cost: a pass over the lags.
+/// head, their margin, the dual is a mixture of encounters, and no plane gets more than `hi`
+/// against it. Lowers `optimum.lo` to what the facts say, by less than 1e-12. Cost:
+/// proven_retrieval_margin().
 [[nodiscard]] std::vector<Fact> retrieval_optimum_facts(const std::vector<Formula>& frequencies,
                                                         const Integer& alphabet, std::int64_t reach,
-                                                        RetrievalCode code,
-                                                        const RetrievalHead& head);
-/// The margin of a stated head lies in its enclosure, as retrieval_margin_of() has it. Cost: a pass
-/// over the lags.
-[[nodiscard]] std::vector<Fact> retrieval_margin_facts(const std::vector<Rational>& amplitudes,
-                                                       const std::vector<Formula>& frequencies,
-                                                       const Integer& alphabet, std::int64_t reach,
-                                                       RetrievalCode code, const Enclosure& margin);
+                                                        RetrievalCode code, RetrievalHead& head,
+                                                        std::atomic<bool>* stop = nullptr);
+/// cos((t - T/2) theta), the logit of a match on a plane of its own, over the lags t = 0..T.
+[[nodiscard]] theory::TrigSum centred_logit(const Formula& theta, std::int64_t reach);
+/// The two margins of a head that does both, and what proves the bracket of its value likewise.
+struct ProvenBoth {
+  Enclosure index;
+  Enclosure retrieval;
+  std::vector<Fact> facts;
+};
+[[nodiscard]] ProvenBoth proven_both(const std::vector<Formula>& frequencies,
+                                     const Integer& alphabet, std::int64_t reach,
+                                     RetrievalCode code, const Rational& weight,
+                                     RetrievalHead& head, std::atomic<bool>* stop = nullptr);
 /// The margin of the orthogonal head, and what makes it the best of its kind if it is: its planes
 /// are the slowest, and no angle is above half a turn. Cost: none.
 [[nodiscard]] std::vector<Fact> orthogonal_facts(const std::vector<Formula>& frequencies,

@@ -94,9 +94,9 @@ bool Game::add_directions(double tolerance) {
   return added;
 }
 
-// The adversary's side is the program that is solved: max sum y with sum_r y_r pay_j(r) <= 1 for all
-// moves j. Its basis has the size of the moves, which are few beside the rows that come to be known,
-// and a basis stays feasible when rows are added.
+// The adversary's side is the program that is solved: max sum y with sum_r y_r pay_j(r) <= 1 for
+// all moves j. Its basis has the size of the moves, which are few beside the rows that come to be
+// known, and a basis stays feasible when rows are added.
 bool Game::solve_scaled() {
   const std::size_t m = rows_;
   const std::size_t n = columns_.size();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "proofs_numeric/game.hpp"
 #include "proofs_numeric/horizon.hpp"
 
 namespace ropewalk::proofs_numeric {
@@ -52,11 +53,11 @@ bool turns_wholly(const Formula& theta) {
 
 // Where nothing else is said, a[f] and theta[f] are those of the planes that carry weight and
 // `shift` is the middle of the lags for a centred head.
-std::string match(const std::string& t) {
+std::string match_at(const std::string& t) {
   return "sum(f in 0..planes-1: a[f]*cos((" + t + " - shift)*theta[f]))";
 }
 
-std::string rival(const std::string& u) {
+std::string rival_at(const std::string& u) {
   return "max(k in 1..letters-1: along[k]*sum(f in 0..planes-1: a[f]*cos((" + u +
          " - shift)*theta[f])) - across[k]*sum(f in 0..planes-1: a[f]*sin((" + u +
          " - shift)*theta[f])))";
@@ -87,12 +88,12 @@ Names retrieval_names(const std::vector<Rational>& amplitudes,
 }
 
 // `t1` has the weakest match, so that the others are the worst for a distractor at t1 only.
-const std::string least_margin = "min(min(t in 0..n-1 if t != t1: " + match("t") + ") - " +
-                                 rival("t1") + ", min(t in 0..n-1: " + match("t") +
-                                 ") - max(u in 0..n-1 if u != t1: " + rival("u") + "))";
-const std::string most_margin = "min(min(t in 0..n-1 if t != t1: " + match("t") + ") - " +
-                                rival("t1") + ", " + match("t1") +
-                                " - max(u in 0..n-1 if u != t1: " + rival("u") + "))";
+const std::string least_margin = "min(min(t in 0..n-1 if t != t1: " + match_at("t") + ") - " +
+                                 rival_at("t1") + ", min(t in 0..n-1: " + match_at("t") +
+                                 ") - max(u in 0..n-1 if u != t1: " + rival_at("u") + "))";
+const std::string most_margin = "min(min(t in 0..n-1 if t != t1: " + match_at("t") + ") - " +
+                                rival_at("t1") + ", " + match_at("t1") +
+                                " - max(u in 0..n-1 if u != t1: " + rival_at("u") + "))";
 
 Names margin_names(const std::vector<Rational>& amplitudes, const std::vector<Formula>& frequencies,
                    const Integer& alphabet, std::int64_t reach, RetrievalCode code) {
@@ -108,6 +109,171 @@ Names margin_names(const std::vector<Rational>& amplitudes, const std::vector<Fo
 
 std::string rounded(const Rational& x, theory::Round round) {
   return decimal(x, value_digits, round);
+}
+
+// The dual is a mixture of encounters, and of lags where `index` is the weight of the Index margin,
+// and no plane gets more than the bound against it.
+Fact retrieval_dual_fact(const std::vector<Formula>& frequencies, const Integer& alphabet,
+                         std::int64_t reach, RetrievalCode code, const RetrievalHead& head,
+                         const Rational& index) {
+  std::vector<std::int64_t> matches;
+  std::vector<std::int64_t> distractors;
+  std::vector<std::int64_t> letters;
+  std::vector<Rational> weights;
+  std::vector<std::int64_t> lags;
+  std::vector<Rational> shares;
+  for (const EncounterWeight& m : head.dual) {
+    if (m.pair.letter == 0) {
+      lags.push_back(m.pair.distractor);
+      shares.push_back(m.weight);
+      continue;
+    }
+    matches.push_back(m.pair.match);
+    distractors.push_back(m.pair.distractor);
+    letters.push_back(m.pair.letter);
+    weights.push_back(m.weight);
+  }
+  Names game{{{"planes", std::to_string(frequencies.size())},
+              {"letters", alphabet.str()},
+              {"n", std::to_string(reach + 1)},
+              {"shift", code == RetrievalCode::plain ? "0" : std::to_string(reach) + "/2"},
+              {"hi", rounded(head.optimum.hi, theory::Round::up)}},
+             {{"theta", entries(frequencies)}}};
+  std::string valid;
+  std::string total;
+  std::string gain;
+  const auto add = [](std::string& to, const std::string& what, const char* between) {
+    to += (to.empty() ? "" : between) + what;
+  };
+  if (!weights.empty()) {
+    game.where.emplace_back("pairs", std::to_string(weights.size()));
+    game.tables.emplace_back("match", whole(matches));
+    game.tables.emplace_back("distractor", whole(distractors));
+    game.tables.emplace_back("letter", whole(letters));
+    game.tables.emplace_back("weight", entries(weights));
+    add(valid,
+        "all(j in 0..pairs-1: weight[j] >= 0 and match[j] >= 0 and match[j] < n and distractor[j] "
+        ">= 0 and distractor[j] < n and match[j] != distractor[j] and letter[j] >= 1 and letter[j] "
+        "< letters)",
+        " and ");
+    add(total, "sum(j in 0..pairs-1: weight[j])", " + ");
+    add(gain,
+        "sum(j in 0..pairs-1: weight[j]*(cos((match[j] - shift)*theta[f]) - "
+        "cos(2*pi*letter[j]/letters + (distractor[j] - shift)*theta[f])))" +
+            std::string(index == 0 ? "" : "/(1 - w)"),
+        " + ");
+  }
+  if (index != 0) game.where.emplace_back("w", index.str());
+  if (!shares.empty()) {
+    game.where.emplace_back("lags", std::to_string(shares.size()));
+    game.tables.emplace_back("lag", whole(lags));
+    game.tables.emplace_back("share", entries(shares));
+    add(valid, "all(j in 0..lags-1: share[j] >= 0 and lag[j] >= 1 and lag[j] < n)", " and ");
+    add(total, "sum(j in 0..lags-1: share[j])", " + ");
+    add(gain, "sum(j in 0..lags-1: share[j]*(1 - cos(lag[j]*theta[f])))/w", " + ");
+  }
+  return relation(valid + " and " + total + " = 1 and max(f in 0..planes-1: " + gain + ") <= hi",
+                  game);
+}
+
+// One statement over all lags.
+ProvenMargin margin_by_lags(const std::vector<Rational>& amplitudes,
+                            const std::vector<Formula>& frequencies, const Integer& alphabet,
+                            std::int64_t reach, RetrievalCode code, std::atomic<bool>* stop) {
+  using theory::Round;
+  const Enclosure margin =
+      retrieval_margin_of(amplitudes, frequencies, alphabet, reach, code, stop);
+  Names below = margin_names(amplitudes, frequencies, alphabet, reach, code);
+  Names above = below;
+  below.where.emplace_back("lo", rounded(margin.lo, Round::down));
+  above.where.emplace_back("hi", rounded(margin.hi, Round::up));
+  return {margin,
+          {relation(least_margin + " >= lo", below), relation(most_margin + " <= hi", above)}};
+}
+
+ProvenMargin margin_by_extrema(const std::vector<Rational>& amplitudes,
+                               const std::vector<Formula>& frequencies, const Integer& alphabet,
+                               std::int64_t reach, RetrievalCode code, std::atomic<bool>* stop) {
+  const Formula shift(code == RetrievalCode::plain ? Rational(0) : Rational(reach, 2));
+  // The logit of a letter so many steps round.
+  const auto logit = [&](const Integer& letter) {
+    theory::TrigSum sum;
+    const Formula turn = Formula::pi() * Formula(Rational(2 * letter, alphabet));
+    for (std::size_t f = 0; f < amplitudes.size(); ++f)
+      if (amplitudes[f] != 0)
+        sum.terms.push_back({amplitudes[f], frequencies[f], turn - shift * frequencies[f]});
+    return sum;
+  };
+  ExtremumOptions ask;
+  ask.stop = stop;
+  const theory::TrigSum match = logit(0);
+  const Lag weakest = minimum(match, {0, reach, {}}, ask).extremum.lags.front();
+  const LagRange others{0, reach, {weakest}};
+
+  ProvenMargin result;
+  std::vector<std::string> strongest;
+  Lag left = 0;   // the weakest match but one
+  Lag rival = 0;  // where some letter is strongest
+  std::optional<Rational> top;
+  {
+    const ExtremumReport report = minimum(match, others, ask);
+    left = report.extremum.lags.front();
+    result.facts.push_back(extremum_fact(Which::minimum, match, others, report));
+  }
+  for (Integer k = 1; k < alphabet; ++k) {
+    const theory::TrigSum sum = logit(k);
+    const ExtremumReport report = maximum(sum, others, ask);
+    result.facts.push_back(extremum_fact(Which::maximum, sum, others, report));
+    strongest.push_back(result.facts.back()["value"]["hi"].get<std::string>());
+    if (!top || report.extremum.value.hi > *top) {
+      top = report.extremum.value.hi;
+      rival = report.extremum.lags.front();
+    }
+  }
+
+  Names names = retrieval_names(amplitudes, frequencies, alphabet, reach + 1, code);
+  names.where.emplace_back("t1", weakest.str());
+  Names below = names;
+  below.where.emplace_back("weakest", result.facts.front()["value"]["lo"].get<std::string>());
+  below.tables.emplace_back("strongest", strongest);
+  Names above = names;
+  above.where.emplace_back("t2", left.str());
+  above.where.emplace_back("u2", rival.str());
+
+  const auto at = [&](const Lag& t, const Integer& letter) {
+    return *theory::at_rising_precision([&]<class I>() -> std::optional<Enclosure> {
+      const Enclosure e = enclosure(logit(letter).at<I>(t));
+      return e.hi - e.lo < Rational(1, power_of_ten(30)) ? std::optional(e) : std::nullopt;
+    });
+  };
+  const auto loudest = [&](const Lag& t) {
+    Enclosure best(-2, -2);
+    for (Integer k = 1; k < alphabet; ++k) {
+      const Enclosure e = at(t, k);
+      best = {std::max(best.lo, e.lo), std::max(best.hi, e.hi)};
+    }
+    return best;
+  };
+  const auto value = [](const std::string& text) { return *Formula::parse(text).rational(); };
+  Rational others_hi = value(strongest.front());
+  for (const std::string& text : strongest) others_hi = std::max(others_hi, value(text));
+  const Enclosure own = at(weakest, 0);
+  const Enclosure there = loudest(weakest);
+  result.margin.lo =
+      std::min(Rational(own.lo - others_hi),
+               Rational(value(below.where.back().second) - std::max(others_hi, there.hi)));
+  result.margin.hi =
+      std::min(Rational(own.hi - loudest(rival).lo), Rational(at(left, 0).hi - there.lo));
+  below.where.emplace_back("lo", rounded(result.margin.lo, theory::Round::down));
+  above.where.emplace_back("hi", rounded(result.margin.hi, theory::Round::up));
+  const std::string best = "max(k in 0..letters-2: strongest[k])";
+  result.facts.push_back(relation("min(" + match_at("t1") + " - " + best + ", weakest - max(" +
+                                      best + ", " + rival_at("t1") + ")) >= lo",
+                                  below));
+  result.facts.push_back(relation("min(" + match_at("t1") + " - " + rival_at("u2") + ", " +
+                                      match_at("t2") + " - " + rival_at("t1") + ") <= hi",
+                                  above));
+  return result;
 }
 
 }  // namespace
@@ -224,8 +390,8 @@ std::vector<Fact> retrieval_horizon_facts(const std::vector<Rational>& amplitude
       orthogonal
           ? "1/(1 + (n - 1)*exp(-beta*min(f in 0..letters-1, t in 0..n-1: cos((t - "
             "(n-1)/2)*theta[f]))))"
-          : "1/(1 + max(t in 0..n-1: exp(-beta*" + match("t") + ")*(sum(u in 0..n-1: exp(beta*" +
-                rival("u") + ")) - exp(beta*" + rival("t") + "))))";
+          : "1/(1 + max(t in 0..n-1: exp(-beta*" + match_at("t") + ")*(sum(u in 0..n-1: exp(beta*" +
+                rival_at("u") + ")) - exp(beta*" + rival_at("t") + "))))";
   const auto names = [&](std::int64_t n) {
     Names result =
         orthogonal ? Names{{{"letters", question.alphabet.str()}, {"n", std::to_string(n)}},
@@ -262,55 +428,51 @@ std::vector<Fact> retrieval_horizon_facts(const std::vector<Rational>& amplitude
   return facts;
 }
 
-std::vector<Fact> retrieval_optimum_facts(const std::vector<Formula>& frequencies,
-                                          const Integer& alphabet, std::int64_t reach,
-                                          RetrievalCode code, const RetrievalHead& head) {
-  using theory::Round;
-  Names own = margin_names(head.amplitudes, frequencies, alphabet, reach, code);
-  own.where.emplace_back("lo", rounded(head.optimum.lo, Round::down));
-  std::vector<Fact> facts{head_fact(head.amplitudes), relation(least_margin + " >= lo", own)};
-
-  std::vector<std::int64_t> matches;
-  std::vector<std::int64_t> distractors;
-  std::vector<std::int64_t> letters;
-  std::vector<Rational> weights;
-  for (const EncounterWeight& m : head.dual) {
-    matches.push_back(m.pair.match);
-    distractors.push_back(m.pair.distractor);
-    letters.push_back(m.pair.letter);
-    weights.push_back(m.weight);
-  }
-  Names game{{{"pairs", std::to_string(head.dual.size())},
-              {"planes", std::to_string(frequencies.size())},
-              {"letters", alphabet.str()},
-              {"n", std::to_string(reach + 1)},
-              {"shift", code == RetrievalCode::plain ? "0" : std::to_string(reach) + "/2"},
-              {"hi", rounded(head.optimum.hi, Round::up)}},
-             {{"match", whole(matches)},
-              {"distractor", whole(distractors)},
-              {"letter", whole(letters)},
-              {"weight", entries(weights)},
-              {"theta", entries(frequencies)}}};
-  facts.push_back(relation(
-      "all(j in 0..pairs-1: weight[j] >= 0 and match[j] >= 0 and match[j] < n and distractor[j] >= "
-      "0 and distractor[j] < n and match[j] != distractor[j] and letter[j] >= 1 and letter[j] < "
-      "letters) and sum(j in 0..pairs-1: weight[j]) = 1 and "
-      "max(f in 0..planes-1: sum(j in 0..pairs-1: weight[j]*(cos((match[j] - shift)*theta[f]) - "
-      "cos(2*pi*letter[j]/letters + (distractor[j] - shift)*theta[f])))) <= hi",
-      game));
-  return facts;
+ProvenMargin proven_retrieval_margin(const std::vector<Rational>& amplitudes,
+                                     const std::vector<Formula>& frequencies,
+                                     const Integer& alphabet, std::int64_t reach,
+                                     RetrievalCode code, std::atomic<bool>* stop) {
+  check_retrieval(amplitudes, frequencies, alphabet, reach, code);
+  // ropewalk-check takes some 10 microseconds for a cosine of a statement.
+  const double terms =
+      (2.0 * static_cast<double>(frequencies.size()) + alphabet.convert_to<double>()) *
+      static_cast<double>(reach);
+  return (terms <= 1e5 || alphabet > 64 ? margin_by_lags : margin_by_extrema)(
+      amplitudes, frequencies, alphabet, reach, code, stop);
 }
 
-std::vector<Fact> retrieval_margin_facts(const std::vector<Rational>& amplitudes,
-                                         const std::vector<Formula>& frequencies,
-                                         const Integer& alphabet, std::int64_t reach,
-                                         RetrievalCode code, const Enclosure& margin) {
-  using theory::Round;
-  Names below = margin_names(amplitudes, frequencies, alphabet, reach, code);
-  Names above = below;
-  below.where.emplace_back("lo", rounded(margin.lo, Round::down));
-  above.where.emplace_back("hi", rounded(margin.hi, Round::up));
-  return {relation(least_margin + " >= lo", below), relation(most_margin + " <= hi", above)};
+std::vector<Fact> retrieval_optimum_facts(const std::vector<Formula>& frequencies,
+                                          const Integer& alphabet, std::int64_t reach,
+                                          RetrievalCode code, RetrievalHead& head,
+                                          std::atomic<bool>* stop) {
+  ProvenMargin own =
+      proven_retrieval_margin(head.amplitudes, frequencies, alphabet, reach, code, stop);
+  head.optimum.lo = std::min(head.optimum.lo, own.margin.lo);
+  own.facts.push_back(head_fact(head.amplitudes));
+  own.facts.push_back(retrieval_dual_fact(frequencies, alphabet, reach, code, head, 0));
+  return own.facts;
+}
+
+ProvenBoth proven_both(const std::vector<Formula>& frequencies, const Integer& alphabet,
+                       std::int64_t reach, RetrievalCode code, const Rational& weight,
+                       RetrievalHead& head, std::atomic<bool>* stop) {
+  ProvenBoth result;
+  ProvenMargin own =
+      proven_retrieval_margin(head.amplitudes, frequencies, alphabet, reach, code, stop);
+  const theory::TrigSum loss = theory::aligned_loss(head.amplitudes, frequencies);
+  const LagRange lags{1, reach, {}};
+  ExtremumOptions ask;
+  ask.stop = stop;
+  const ExtremumReport least = minimum(loss, lags, ask);
+  result.index = least.extremum.value;
+  result.retrieval = own.margin;
+  head.optimum.lo = std::min({head.optimum.lo, Rational(result.index.lo / weight),
+                              Rational(result.retrieval.lo / (1 - weight))});
+  result.facts = std::move(own.facts);
+  result.facts.push_back(extremum_fact(Which::minimum, loss, lags, least));
+  result.facts.push_back(head_fact(head.amplitudes));
+  result.facts.push_back(retrieval_dual_fact(frequencies, alphabet, reach, code, head, weight));
+  return result;
 }
 
 std::vector<Fact> orthogonal_facts(const std::vector<Formula>& frequencies, std::int64_t reach,
@@ -320,10 +482,13 @@ std::vector<Fact> orthogonal_facts(const std::vector<Formula>& frequencies, std:
   for (std::size_t f = 0; f < frequencies.size(); ++f)
     (std::find(head.planes.begin(), head.planes.end(), f) != head.planes.end() ? chosen : others)
         .push_back(frequencies[f]);
-  Names names{{{"letters", std::to_string(chosen.size())}, {"reach", std::to_string(reach)}},
-              {{"theta", entries(chosen)}}};
-  std::vector<Fact> facts{enclosed(
-      "min(f in 0..letters-1, t in 0..reach: cos((t - reach/2)*theta[f]))", head.margin, names)};
+  std::vector<Fact> facts;
+  for (const Formula& theta : chosen) {
+    const theory::TrigSum sum = centred_logit(theta, reach);
+    const LagRange lags{0, reach, {}};
+    facts.push_back(extremum_fact(Which::minimum, sum, lags, minimum(sum, lags)));
+  }
+  Names names{{{"letters", std::to_string(chosen.size())}}, {{"theta", entries(chosen)}}};
   if (!head.optimal) return facts;
   // Frequencies that equal a chosen one, as text, serve no better.
   std::erase_if(others, [&](const Formula& theta) {

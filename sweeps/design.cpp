@@ -31,10 +31,12 @@ struct Form {
   double phase;
 };
 
-// A minimum over forms, and what it counts in the objective.
+// A minimum over forms. The minima of a task, times their factor, add up to its margin, and the
+// objective is the least task.
 struct Group {
   std::vector<Form> forms;
-  double weight;
+  double factor;
+  std::size_t task;
 };
 
 struct Point {
@@ -43,20 +45,22 @@ struct Point {
   double value = -1e9;
 };
 
+// Index margin/w, Retrieval margin/(1 - w); of one task w and 1 - w are 1 and 0.
 std::vector<Group> groups_of(const DesignQuestion& q) {
   const double w = q.objective == Objective::index       ? 1
                    : q.objective == Objective::retrieval ? 0
                                                          : q.weight.convert_to<double>();
   std::vector<Group> groups;
   if (w > 0) {
-    Group index{{}, w};
+    Group index{{}, 1 / w, 0};
     for (std::int64_t s = 1; s < q.length; ++s)
       index.forms.push_back({1, -1, static_cast<double>(s), 0});
     groups.push_back(std::move(index));
   }
   if (w < 1) {
-    Group match{{}, 1 - w};
-    Group rival{{}, 1 - w};
+    const std::size_t task = groups.size();
+    Group match{{}, 1 / (1 - w), task};
+    Group rival{{}, 1 / (1 - w), task};
     for (std::int64_t t = 0; t < q.length; ++t) {
       match.forms.push_back({0, 1, static_cast<double>(t), 0});
       for (unsigned k = 1; k < q.alphabet; ++k)
@@ -76,16 +80,25 @@ double value_of(const Form& form, const Point& at) {
 }
 
 double objective(const std::vector<Group>& groups, const Point& at) {
-  double sum = 0;
+  std::vector<double> tasks(groups.back().task + 1, 0);
   for (const Group& group : groups) {
     double least = 1e9;
     for (const Form& form : group.forms) least = std::min(least, value_of(form, at));
-    sum += group.weight * least;
+    tasks[group.task] += group.factor * least;
   }
-  return sum;
+  return *std::min_element(tasks.begin(), tasks.end());
 }
 
-// Minus the weighted softmins, over angles and the logarithms of amplitudes.
+// -log(sum exp(-sharpness v))/sharpness, and the values' shares in it, in their place.
+double soft_minimum(std::vector<double>& values, double sharpness) {
+  const double least = *std::min_element(values.begin(), values.end());
+  double sum = 0;
+  for (double& v : values) sum += v = std::exp(-sharpness * (v - least));
+  for (double& v : values) v /= sum;
+  return least - std::log(sum) / sharpness;
+}
+
+// Minus the softmin of the tasks' sums of softmins, over angles and the logarithms of amplitudes.
 class Smoothed : public ceres::FirstOrderFunction {
  public:
   Smoothed(const std::vector<Group>& groups, std::size_t planes, double sharpness)
@@ -103,38 +116,36 @@ class Smoothed : public ceres::FirstOrderFunction {
 
   bool Evaluate(const double* x, double* cost, double* gradient) const override {
     const std::vector<double> a = shares(x + planes_, planes_);
+    std::vector<std::vector<double>> shares_of(groups_.size());
+    std::vector<double> tasks(groups_.back().task + 1, 0);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const Group& group = groups_[g];
+      std::vector<double>& values = shares_of[g];
+      for (const Form& form : group.forms) {
+        double value = 0;
+        for (std::size_t f = 0; f < planes_; ++f)
+          value += a[f] * (form.constant + form.sign * std::cos(form.lag * x[f] + form.phase));
+        values.push_back(value);
+      }
+      tasks[group.task] += group.factor * soft_minimum(values, sharpness_);
+    }
+    *cost = -soft_minimum(tasks, sharpness_);
+    if (gradient == nullptr) return true;
     std::vector<double> by_theta(planes_, 0);
     std::vector<double> by_a(planes_, 0);
-    double total = 0;
-    for (const Group& group : groups_) {
-      std::vector<double> values(group.forms.size());
-      std::vector<double> cosines(group.forms.size() * planes_);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const Group& group = groups_[g];
       for (std::size_t i = 0; i < group.forms.size(); ++i) {
-        const Form& form = group.forms[i];
-        for (std::size_t f = 0; f < planes_; ++f) {
-          const double c = form.constant + form.sign * std::cos(form.lag * x[f] + form.phase);
-          cosines[i * planes_ + f] = c;
-          values[i] += a[f] * c;
-        }
-      }
-      const double least = *std::min_element(values.begin(), values.end());
-      double sum = 0;
-      for (double& v : values) sum += v = std::exp(-sharpness_ * (v - least));
-      total += group.weight * (least - std::log(sum) / sharpness_);
-      if (gradient == nullptr) continue;
-      for (std::size_t i = 0; i < group.forms.size(); ++i) {
-        const double share = group.weight * values[i] / sum;
+        const double share = tasks[group.task] * group.factor * shares_of[g][i];
         if (share < 1e-14) continue;
         const Form& form = group.forms[i];
         for (std::size_t f = 0; f < planes_; ++f) {
-          by_a[f] += share * cosines[i * planes_ + f];
-          by_theta[f] -=
-              share * a[f] * form.sign * form.lag * std::sin(form.lag * x[f] + form.phase);
+          const double angle = form.lag * x[f] + form.phase;
+          by_a[f] += share * (form.constant + form.sign * std::cos(angle));
+          by_theta[f] -= share * a[f] * form.sign * form.lag * std::sin(angle);
         }
       }
     }
-    *cost = -total;
-    if (gradient == nullptr) return true;
     double mean = 0;
     for (std::size_t f = 0; f < planes_; ++f) mean += a[f] * by_a[f];
     for (std::size_t f = 0; f < planes_; ++f) {
@@ -176,7 +187,8 @@ void climb_smoothed(const std::vector<Group>& groups, Point& at) {
 // most, within a region that shrinks where the promise is not kept.
 void climb_sharp(const std::vector<Group>& groups, double length, Point& at) {
   const std::size_t planes = at.theta.size();
-  const auto columns = static_cast<int>(2 * planes + groups.size());
+  // Changes of angles and amplitudes, then the least form of each group, then the least task.
+  const auto columns = static_cast<int>(2 * planes + groups.size() + 1);
   double radius = 0.5 / length;
   for (int round = 0; round < 200 && radius > 1e-17; ++round) {
     CoinPackedMatrix rows(false, 0, 0);
@@ -211,8 +223,17 @@ void climb_sharp(const std::vector<Group>& groups, double length, Point& at) {
     upper.push_back(0);
     std::vector<double> lower(upper.size(), -COIN_DBL_MAX);
     lower.back() = 0;
-    std::vector<double> low(static_cast<std::size_t>(columns), -10);
-    std::vector<double> high(static_cast<std::size_t>(columns), 10);
+    for (std::size_t task = 0; task <= groups.back().task; ++task) {
+      CoinPackedVector row;
+      for (std::size_t g = 0; g < groups.size(); ++g)
+        if (groups[g].task == task) row.insert(static_cast<int>(2 * planes + g), -groups[g].factor);
+      row.insert(columns - 1, 1);
+      rows.appendRow(row);
+      lower.push_back(-COIN_DBL_MAX);
+      upper.push_back(0);
+    }
+    std::vector<double> low(static_cast<std::size_t>(columns), -1e6);
+    std::vector<double> high(static_cast<std::size_t>(columns), 1e6);
     std::vector<double> costs(static_cast<std::size_t>(columns), 0);
     for (std::size_t f = 0; f < planes; ++f) {
       low[f] = -1;  // in units of the radius
@@ -220,7 +241,7 @@ void climb_sharp(const std::vector<Group>& groups, double length, Point& at) {
       low[planes + f] = std::max(-at.a[f], -length * radius);
       high[planes + f] = length * radius;
     }
-    for (std::size_t g = 0; g < groups.size(); ++g) costs[2 * planes + g] = -groups[g].weight;
+    costs.back() = -1;
     ClpSimplex lp;
     lp.setLogLevel(0);
     lp.loadProblem(rows, low.data(), high.data(), costs.data(), lower.data(), upper.data());
@@ -306,52 +327,29 @@ struct Proven {
   std::vector<Fact> facts;
 };
 
-std::vector<Rational> rational_shares(const std::vector<double>& a) {
-  std::vector<Rational> result;
-  Rational sum = 0;
-  for (const double x : a) {
-    const double rounded = std::floor(x * 0x1p40);
-    result.emplace_back(theory::Integer(static_cast<std::int64_t>(rounded)), theory::Integer(1)
-                                                                                 << 40);
-    sum += result.back();
-  }
-  *std::max_element(result.begin(), result.end()) += 1 - sum;
-  return result;
-}
-
-Proven prove(const DesignQuestion& q, const std::vector<Formula>& frequencies,
-             const std::vector<double>& a) {
+Proven prove(const DesignQuestion& q, const std::vector<Formula>& frequencies) {
   Proven out;
   const theory::Lag reach = q.length - 1;
+  constexpr RetrievalCode code = RetrievalCode::plain;
   if (q.objective == Objective::index) {
     const OptimalHead head = optimal_head(frequencies, reach);
     out.amplitudes = head.amplitudes;
     out.index = out.value = head.optimum;
     out.facts = optimal_facts(frequencies, reach, head);
-    return out;
-  }
-  if (q.objective == Objective::retrieval) {
-    const RetrievalHead head =
-        best_retrieval(frequencies, q.alphabet, q.length - 1, RetrievalCode::plain);
+  } else if (q.objective == Objective::retrieval) {
+    RetrievalHead head = best_retrieval(frequencies, q.alphabet, q.length - 1, code);
+    out.facts = retrieval_optimum_facts(frequencies, q.alphabet, q.length - 1, code, head);
     out.amplitudes = head.amplitudes;
     out.retrieval = out.value = head.optimum;
-    out.facts =
-        retrieval_optimum_facts(frequencies, q.alphabet, q.length - 1, RetrievalCode::plain, head);
-    return out;
+  } else {
+    RetrievalHead head = best_for_both(frequencies, q.alphabet, q.length - 1, code, q.weight);
+    ProvenBoth both = proven_both(frequencies, q.alphabet, q.length - 1, code, q.weight, head);
+    out.facts = std::move(both.facts);
+    out.amplitudes = head.amplitudes;
+    out.index = both.index;
+    out.retrieval = both.retrieval;
+    out.value = head.optimum;
   }
-  out.amplitudes = rational_shares(a);
-  const auto sum = theory::aligned_loss(out.amplitudes, frequencies);
-  const ExtremumReport least = minimum(sum, {1, reach, {}});
-  out.index = least.extremum.value;
-  out.retrieval = retrieval_margin_of(out.amplitudes, frequencies, q.alphabet, q.length - 1,
-                                      RetrievalCode::plain);
-  out.value = {q.weight * out.index->lo + (1 - q.weight) * out.retrieval->lo,
-               q.weight * out.index->hi + (1 - q.weight) * out.retrieval->hi};
-  out.facts.push_back(head_fact(out.amplitudes));
-  out.facts.push_back(extremum_fact(Which::minimum, sum, {1, reach, {}}, least));
-  for (Fact& fact : retrieval_margin_facts(out.amplitudes, frequencies, q.alphabet, q.length - 1,
-                                           RetrievalCode::plain, *out.retrieval))
-    out.facts.push_back(std::move(fact));
   return out;
 }
 
@@ -418,7 +416,7 @@ Design design(const DesignQuestion& q) {
   for (std::size_t i = 0; i < found.size() && i < 3; ++i)
     for (const auto circle : {std::optional<std::int64_t>(), std::optional(q.length)}) {
       std::vector<Formula> frequencies = written(found[i].first.theta, circle);
-      Proven proven = prove(q, frequencies, found[i].first.a);
+      Proven proven = prove(q, frequencies);
       // Nearly the same from simpler numbers is better.
       const Rational close = proven.value.lo + abs(proven.value.lo) / 1000000000;
       if (any && (circle ? close : proven.value.lo) <= best.value.lo) continue;
@@ -431,11 +429,10 @@ Design design(const DesignQuestion& q) {
       best.facts = std::move(proven.facts);
       best.start = found[i].second;
     }
-  const Point plain{standard_angles(q.planes), std::vector<double>(q.planes, 1.0 / q.planes)};
   std::vector<Formula> table;
   for (unsigned f = 0; f < q.planes; ++f)
     table.push_back(pow(Formula(10000), Rational(-static_cast<int>(f), q.planes)));
-  best.standard = prove(q, table, plain.a).value;
+  best.standard = prove(q, table).value;
   if (q.objective == Objective::index) best.bound = packing_bound(q.planes, q.length);
   return best;
 }

@@ -5,11 +5,12 @@
 /// A head's quantities are least values of forms that are linear in the amplitudes,
 ///     sum_f a_f (c + sign cos(lag theta_f + phase)):
 /// Index margins over lags, the logit of a match over lags, minus the logit of a distractor over
-/// lags and letters. The search climbs a weighted sum of such minima over angles and amplitudes:
-/// first smoothed (softmin of rising sharpness, by Ceres), then sharp (linear programs in a
-/// shrinking trust region, by Clp), from several starts. Nothing of it is believed: the angles are
-/// written down as exact numbers, nearby members of 2 pi k/n are tried in their place, amplitudes
-/// are optimised again by optimal_head() or best_retrieval(), and what those prove is the answer.
+/// lags and letters. A margin is a sum of such minima, and the objective is the least margin over
+/// its weight. The search climbs it over angles and amplitudes: first smoothed (softmin of rising
+/// sharpness, by Ceres), then sharp (linear programs in a shrinking trust region, by Clp), from
+/// several starts. Nothing of it is believed: the angles are written down as exact numbers, nearby
+/// members of 2 pi k/n are tried in their place, amplitudes are optimised again by optimal_head(),
+/// best_retrieval() or best_for_both(), and what those prove is the answer.
 
 #include <atomic>
 #include <functional>
@@ -31,7 +32,7 @@ struct DesignQuestion {
   std::int64_t length = 65;  ///< n, 3..4097: lags up to n - 1
   Objective objective = Objective::index;
   unsigned alphabet = 8;                  ///< of retrieval and both, 2..64
-  proofs_numeric::Rational weight{1, 2};  ///< of Index in both: w Index + (1 - w) Retrieval
+  proofs_numeric::Rational weight{1, 2};  ///< w of Index in both: min(Index/w, Retrieval/(1 - w))
   std::vector<Start> starts = {Start::standard, Start::random, Start::lacunary, Start::cyclic};
   unsigned tries = 8;  ///< of random and cyclic starts, each
   std::uint64_t seed = 0;

@@ -385,14 +385,19 @@ RetrievalCode code_of(const Question& q) {
                              : RetrievalCode::orthogonal;
 }
 
+// A statement about many letters is one over all lags, which may be too long to check.
+bool checked(const Question& q, const Integer& letters, std::int64_t reach) {
+  return letters <= 64 ||
+         checkable((2.0 * static_cast<double>(planes_of(q).size()) + letters.convert_to<double>()) *
+                   static_cast<double>(reach));
+}
+
 Answer retrieval_at(const Question& q, const Lag& n, std::vector<Fact>& facts) {
   const auto& planes = planes_of(q);
   const Integer letters(q.parameters.at("alphabet"));
   const RetrievalCode head_code = code_of(q);
   if (n < 2) return none("one token has no other key");
   const auto reach = static_cast<std::int64_t>(n - 1);
-  const bool checked =
-      checkable(2.0 * static_cast<double>(planes.size()) * static_cast<double>(reach));
   Answer answer;
   if (head_code == RetrievalCode::orthogonal) {
     if (letters > planes.size()) return none("fewer planes than letters");
@@ -403,18 +408,18 @@ Answer retrieval_at(const Question& q, const Lag& n, std::vector<Fact>& facts) {
     return answer;
   }
   if (q.parameters.at("amplitudes") == "uniform" || planes.size() == 1) {
-    const auto equal = equal_amplitudes(planes.size());
-    answer.value = retrieval_margin_of(equal, planes, letters, reach, head_code, q.stop);
-    answer.method = "pass over the lags";
-    if (checked)
-      append(facts,
-             retrieval_margin_facts(equal, planes, letters, reach, head_code, *answer.value));
+    ProvenMargin own = proven_retrieval_margin(equal_amplitudes(planes.size()), planes, letters,
+                                               reach, head_code, q.stop);
+    answer.value = own.margin;
+    answer.method = "extremum";
+    if (checked(q, letters, reach)) append(facts, std::move(own.facts));
     return answer;
   }
   OptimalOptions options;
   options.stop = q.stop;
-  const RetrievalHead head = best_retrieval(planes, letters, reach, head_code, options);
-  if (checked) append(facts, retrieval_optimum_facts(planes, letters, reach, head_code, head));
+  RetrievalHead head = best_retrieval(planes, letters, reach, head_code, options);
+  std::vector<Fact> own = retrieval_optimum_facts(planes, letters, reach, head_code, head, q.stop);
+  if (checked(q, letters, reach)) append(facts, std::move(own));
   answer.value = head.optimum;
   answer.decided = narrow(head.optimum);
   answer.detail["amplitudes"] = weights(head.amplitudes);
@@ -425,6 +430,33 @@ Answer retrieval_at(const Question& q, const Lag& n, std::vector<Fact>& facts) {
 Answers retrieval_margin_answers(const Question& q) {
   Answers answers;
   for (const Lag& n : q.lengths) answers.at.push_back(retrieval_at(q, n, answers.facts));
+  return answers;
+}
+
+Answers trade_off(const Question& q) {
+  const Integer letters(q.parameters.at("alphabet"));
+  const Rational weight = number(q.parameters.at("weight"));
+  OptimalOptions options;
+  options.stop = q.stop;
+  Answers answers;
+  for (const Lag& n : q.lengths) {
+    if (n < 2) {
+      answers.at.push_back(none("one token has no other key"));
+      continue;
+    }
+    const auto reach = static_cast<std::int64_t>(n - 1);
+    RetrievalHead head = best_for_both(planes_of(q), letters, reach, code_of(q), weight, options);
+    ProvenBoth both = proven_both(planes_of(q), letters, reach, code_of(q), weight, head, q.stop);
+    Answer answer;
+    answer.value = head.optimum;
+    answer.decided = narrow(head.optimum);
+    answer.detail["index"] = decimal(both.index.middle(), 12, theory::Round::nearest);
+    answer.detail["retrieval"] = decimal(both.retrieval.middle(), 12, theory::Round::nearest);
+    answer.detail["amplitudes"] = weights(head.amplitudes);
+    answer.method = "linear program";
+    if (checked(q, letters, reach)) append(answers.facts, std::move(both.facts));
+    answers.at.push_back(std::move(answer));
+  }
   return answers;
 }
 
@@ -597,6 +629,19 @@ const std::vector<Kind>& list() {
        false,
        margins,
        retrieval_margin_answers},
+      {"trade-off",
+       "what one head can have of both: the largest v with an Index margin of w v and a Retrieval "
+       "margin of (1-w) v",
+       {{"weight", "1/2", "w, the share of Index, in (0, 1)", share},
+        alphabet_parameter,
+        {"head", "plain", "plain or centred (queries turned back by half the length)",
+         [](const std::string& text) {
+           return one_of(text, {"plain", "centred"});
+         }}},
+       near,
+       false,
+       margins,
+       trade_off},
       {"retrieval-horizon",
        "largest n up to the length at which some Retrieval head keeps the mass",
        {scale_parameter, mass_parameter, alphabet_parameter, head_parameter},

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 BINARY = os.environ.get("ROPEWALK_CHECK", "ropewalk-check")
+PATIENCE = 600  # seconds: works to its limits with sanitizers on; a hang shows all the same
 
 
 def seal(facts, verdict="proved", **changes):
@@ -18,12 +19,12 @@ def seal(facts, verdict="proved", **changes):
     return {"sha256": hashlib.sha256(canonical.encode()).hexdigest(), **body}
 
 
-def run(*arguments, timeout=60):
+def run(*arguments, timeout=PATIENCE):
     done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=timeout)
     return done.returncode, done.stdout, done.stderr
 
 
-def check_bytes(content, timeout=60):
+def check_bytes(content, timeout=PATIENCE):
     """Exit status and the line that is printed about a file with this content."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "c.json")
@@ -34,7 +35,7 @@ def check_bytes(content, timeout=60):
         return code, out.strip().replace(path, "FILE")
 
 
-def check(certificate, timeout=60):
+def check(certificate, timeout=PATIENCE):
     return check_bytes(json.dumps(certificate, ensure_ascii=False).encode(), timeout)
 
 

@@ -506,7 +506,7 @@ class Hostile(Case):
     """Every one of these ends quickly, with a line and a status of failure."""
 
     def fails(self, content, *codes):
-        code, line = check_bytes(content, timeout=60)
+        code, line = check_bytes(content)
         self.assertIn(code, codes or (2,), line[:300])
         self.assertTrue(line.startswith("rejected: FILE: "), line[:300])
 
@@ -553,7 +553,7 @@ class Hostile(Case):
 
     def test_long_loops(self):
         for statement in ["sum(i in 1..10^18: i) > 0", "all(i in 1..10^5, j in 1..10^5: i > 0 and j > 10^4)", "all(i in 1..10^30: i > 0)"]:
-            code, line = check(seal([relation(statement)]), timeout=900)  # it works to its limit
+            code, line = check(seal([relation(statement)]))
             self.assertEqual(code, 1)
             self.assertIn("facts[0]", line)
 
