@@ -1,10 +1,9 @@
 // The fact `rounding`: a rotary table made in floating point, and how far its entries are from the
 // exact cosines, E(f, t) = |entry(f, t) - A cos(theta_f t)|.
 //
-// That no entry is off by more than the record of its lag is shown in three steps, of which the
-// next is taken where one does not decide. First, in integers: a cosine moves by no more than its
-// angle, and roundings by half a unit. Second, cosines from a table and their roundings, which are
-// monotone: an entry lies between those of both ends. Third, the entry itself, and Arb.
+// Entry by entry, in integers: both angles as turns, enclosures of their cosines, and the roundings
+// of both ends. Rounding is monotone, so the entry lies between them, and almost always that shows
+// it to be no farther off than the record of its lag. Elsewhere Arb gives the entry and its error.
 #include <bit>
 
 #include "expression.hpp"
@@ -17,13 +16,12 @@ namespace {
 using Wide = unsigned __int128;
 using SignedWide = __int128;
 
-constexpr long entry_limit = 10'000'000'000;             // entries, weighted by what they cost
-constexpr long second_weight = 10, third_weight = 1000;  // of the steps
-constexpr int least_exponent = -1074;                    // of doubles
-constexpr int row_bits = 12;                             // of the table of cosines
+constexpr long entry_limit = 1L << 31, exact_limit = 10'000'000;  // entries, and those in Arb
+constexpr int least_exponent = -1074;                             // of doubles
+constexpr int row_bits = 12;                                      // of the table of cosines
 // Cosines, A and errors are in units of 2^-scale.
 constexpr int cosine_scale = 62, size_scale = 54, error_scale = cosine_scale + size_scale;
-constexpr long cosine_slack = 64;
+constexpr std::int64_t cosine_slack = 64;
 
 int width(Wide n) {
   const auto high = static_cast<std::uint64_t>(n >> 64), low = static_cast<std::uint64_t>(n);
@@ -33,21 +31,20 @@ Wide wide(const mpz_class& n) {  // 0 <= n < 2^128
   return Wide{mpz_class(n >> 64).get_ui()} << 64 | mpz_class(mod(n, two_to(64))).get_ui();
 }
 
+/// Numbers n 2^e with |n| < 2^digits and e >= least, below 2^limit: doubles all, and 1 among them.
 struct Format {
   int digits, least, limit;
 };
-struct Float {  // n 2^e
+struct Float {  // n 2^e, e >= -1074
   std::uint64_t n;
   int e;
-  mpq_class value() const {
-    return e < 0 ? ratio(n, two_to(-e)) : mpq_class(mpz_class(n) * two_to(e));
-  }
+  mpq_class value() const { return mpq_class(n) * (e < 0 ? ratio(1, two_to(-e)) : two_to(e)); }
 };
 
 /// The number of the format nearest to n 2^e, n < 2^127, ties to even.
 Float nearest(Wide n, int e, const Format& format) {
   const int size = width(n), drop = std::max(e + size - format.digits, format.least) - e;
-  if (n == 0 || drop > size) return {0, 0};
+  if (drop > size) return {0, 0};  // below half a step, or 0
   if (drop > 0) {
     const Wide half = Wide{1} << (drop - 1), rest = n & (2 * half - 1);
     n >>= drop;
@@ -56,10 +53,6 @@ Float nearest(Wide n, int e, const Format& format) {
   }
   if (width(n) + e > format.limit) throw Rejected("not finite");
   return {static_cast<std::uint64_t>(n), e};
-}
-/// The most that rounding numbers up to 2^k moves them.
-mpq_class half_unit(int k, const Format& format) {
-  return Float{1, std::max(k - format.digits, format.least) - 1}.value();
 }
 
 long integer_in(const json& object, const std::string& key, long low, long high) {
@@ -70,7 +63,6 @@ long integer_in(const json& object, const std::string& key, long low, long high)
     return n.get_si();
   });
 }
-// Formats are sets of doubles that hold 1.
 Format format_of(const json& fact, const std::string& key) {
   return within(key, [&] {
     const json& o = fact.at(key);
@@ -130,7 +122,7 @@ std::int64_t cosine_of(std::uint64_t angle) {
 class Table {
  public:
   Table(const json& fact, long last)
-      : context_(json::object()),
+      : context_(fact),
         size_(context_.parse(get(fact, "size"))),
         positions_(format_of(fact, "positions")),
         angles_(format_of(fact, "angles")),
@@ -138,6 +130,7 @@ class Table {
     const auto frequencies = get<Texts>(fact, "frequencies"), stored = get<Texts>(fact, "inv_freq");
     if (frequencies.empty() || frequencies.size() != stored.size())
       throw Rejected("inv_freq: not one per frequency");
+    if (planes() > entry_limit / last) throw Rejected("not decided: more than 2^31 entries");
     for (size_t f = 0; f < stored.size(); ++f)
       within("plane " + std::to_string(f), [&] {
         Node& theta = context_.parse(frequencies[f]);
@@ -145,72 +138,56 @@ class Table {
         planes_.push_back({double_of(parse_number(stored[f], true)), theta, wide(settle(turns))});
         angle(f, position(last));  // no angle is larger
       });
-    const mpq_class factor = number(fact, "factor");
-    const auto above = [&](long n) {
-      return settle([&] { return compare(context_.value(size_), n); }) > 0;
-    };
-    if (!above(0) || above(256)) throw Rejected("size: not in (0, 256]");
-    if (factor <= 0 || factor > 256) throw Rejected("factor: not in (0, 256]");
     within("factor", [&] {
+      const mpq_class factor = number(fact, "factor");
+      if (factor <= 0 || factor > 256) throw Rejected("not in (0, 256]");
       factor_ = double_of(factor);
       entry(1, 0);  // no entry is larger
     });
-
-    const AtPrecision at_more(2048);
-    const Ball size = context_.value(size_).enclosure();
-    const int k = factor_.e + static_cast<int>(std::bit_width(factor_.n - 1));  // factor <= 2^k
-    mpq_class rounding = factor * half_unit(0, angles_);
-    if (factor != 1) rounding += half_unit(k, angles_);
-    if (table_.digits < angles_.digits || table_.least > angles_.least)
-      rounding += half_unit(k, table_);
-    arb_abs(off_, size - Ball(factor));
-    off_ = off_ + Ball(rounding);
-    per_turn_ = size * Value(0, 2).enclosure();
-    const mpz_class low = floor(size, false, size_scale);
-    if (floor(size, true, size_scale) > low + 1) throw Open("the size is not known well enough");
-    low_size_ = low.get_si();
-    // Off are the cosines, A by less than 2 units, and what entries are cut off by.
-    slack_ = (SignedWide{low_size_} + 2) * cosine_slack + (SignedWide{3} << cosine_scale);
+    within("size", [&] {
+      const auto units = [&] {
+        const Ball size = context_.value(size_).enclosure();
+        const mpz_class low = floor(size, false, size_scale);
+        if (floor(size, true, size_scale) > low + 1) throw Open("it is not known well enough");
+        return low;
+      };
+      const mpz_class low = settle(units);
+      if (low <= 0 || low >= two_to(size_scale + 8)) throw Rejected("not in (0, 256)");
+      low_size_ = low.get_si();
+    });
   }
 
   long planes() const { return static_cast<long>(planes_.size()); }
 
-  /// Rejected where the error at lag t is not in [lo, hi].
+  /// Rejected where E(plane, t) is not in [lo, hi].
   void check_within(size_t plane, long t, const mpq_class& lo, const mpq_class& hi) {
     const mpq_class value = exact_entry(angle(plane, position(t)));
     const auto error = [&] {
       const Value theta = context_.value(planes_[plane].theta);
       return absolute(value - context_.value(size_) * cosine(theta * mpq_class(t)));
     };
-    for (const auto& [end, wrong] : {std::pair(lo, -1), std::pair(hi, 1)})
-      if (settle([&, &x = end] { return compare(error(), x); }) == wrong)
-        throw Rejected("lag " + std::to_string(t) + ", plane " + std::to_string(plane) +
-                       ": the error " + error().text() + " is " +
-                       (wrong < 0 ? "below lo" : "above hi"));
+    const auto order = [&](const mpq_class& end) {
+      return settle([&] { return compare(error(), end); });
+    };
+    if (order(lo) < 0 || order(hi) > 0)
+      throw Rejected("lag " + std::to_string(t) + ", plane " + std::to_string(plane) + ": off by " +
+                     error().text() + ", not in [lo, hi]");
   }
 
-  /// No error is above hi at the lags after those of the call before, up to `last`.
+  /// E <= hi for all planes at the lags up to `last` that follow those of the call before.
   void check_below(long last, const mpq_class& hi) {
-    const mpz_class near = floor((Ball(hi) - off_) / per_turn_, false, 64) - 1;
     const mpz_class most = floor(mpq_class(hi * two_to(error_scale)));
-    const std::uint64_t reach = sgn(near) < 0 ? 0 : std::min(near, two_to(63)).get_ui();
     const SignedWide enough = sgn(most) < 0 ? -1 : wide(std::min(most, two_to(126)));
     while (lag_ < last) {
       const std::uint64_t p = position(++lag_);
       for (size_t f = 0; f < planes_.size(); ++f) {
         planes_[f].turns += planes_[f].step;
         const Float x = angle(f, p);
-        const auto rounded = static_cast<std::uint64_t>(turns_[x.e - least_exponent] * x.n >> 64);
-        const auto exact = static_cast<std::uint64_t>(planes_[f].turns >> 64);
-        const std::uint64_t ahead = rounded - exact;
-        ++work_;
-        if (std::min(ahead, 0 - ahead) < reach) continue;  // both are off by less than 2 units
-        work_ += second_weight;
-        if (largest_error(rounded, exact) <= enough) continue;
-        work_ += third_weight;
+        const Wide turns = turns_[static_cast<size_t>(x.e - least_exponent)] * x.n;
+        if (largest_error(turns >> 64, planes_[f].turns >> 64) <= enough) continue;
+        if (++exact_ > exact_limit) throw Rejected("not decided: too many entries in Arb");
         check_within(f, lag_, -1, hi);
       }
-      if (work_ > entry_limit) throw Rejected("not decided: too many entries");
     }
   }
 
@@ -236,32 +213,32 @@ class Table {
     return nearest(x.n, x.e, table_);
   }
   // The cosine of a rational but 0 is transcendental, so neither a number of the format nor half
-  // way between two: all that is cut off alike, to more digits than that, rounds alike.
+  // way between two: with more digits than these have, all it can be rounds alike.
   mpq_class exact_entry(const Float& x) const {
     if (x.n == 0) return entry(1, 0).value();
     const mpz_class middle = settle([&] {
       const Ball c(arb_cos, Ball(x.value()));
       const mpz_class n = floor(c, false, 120);
-      if (floor(c, true, 120) != n || bits(n) < 57) throw Open("a cosine");
+      if (floor(c, true, 120) != n || bits(n) < 57) throw Open("a cosine is not known well enough");
       return mpz_class(2 * n + 1);
     });
     return sgn(middle) * entry(wide(abs(middle)), -121).value();
   }
-  // In units of 2^-116, cut off.
-  SignedWide scaled_entry(std::int64_t c) const {
+
+  SignedWide scaled_entry(std::int64_t c) const {  // cut off
     const Float x = entry(static_cast<std::uint64_t>(std::abs(c)), -cosine_scale);
     const int shift = x.e + error_scale;
     const auto n =
         static_cast<SignedWide>(shift < 0 ? x.n >> std::min(-shift, 63) : Wide{x.n} << shift);
     return c < 0 ? -n : n;
   }
-  SignedWide largest_error(std::uint64_t rounded, std::uint64_t exact) const {
-    constexpr std::int64_t one = std::int64_t{1} << cosine_scale;
-    const std::int64_t c = cosine_of(rounded);
-    const SignedWide low = scaled_entry(std::max(c - cosine_slack, -one));
-    const SignedWide high = scaled_entry(std::min(c + cosine_slack, one));
-    const SignedWide truth = SignedWide{low_size_} * cosine_of(exact);
-    return std::max(high - truth, truth - low) + slack_;
+  // At most. The cosines are off, A by less than 2 units, and an entry is cut off by less than 1.
+  SignedWide largest_error(Wide rounded, Wide exact) const {
+    const std::int64_t c = cosine_of(static_cast<std::uint64_t>(rounded));
+    const SignedWide truth = SignedWide{low_size_} * cosine_of(static_cast<std::uint64_t>(exact));
+    const SignedWide slack = SignedWide{low_size_ + 2} * cosine_slack + (SignedWide{3} << 62);
+    return slack +
+           std::max(scaled_entry(c + cosine_slack) - truth, truth - scaled_entry(c - cosine_slack));
   }
 
   Context context_;
@@ -269,11 +246,9 @@ class Table {
   Format positions_, angles_, table_;
   std::vector<Plane> planes_;
   Float factor_{};
+  std::int64_t low_size_ = 0;
   const std::vector<Wide> turns_ = make_turns();
-  Ball off_, per_turn_;  // by roundings and the factor, at most; by a turn of the angle
-  std::int64_t low_size_;
-  SignedWide slack_;
-  long lag_ = 0, work_ = 0;
+  long lag_ = 0, exact_ = 0;
 };
 
 }  // namespace
@@ -283,22 +258,20 @@ void check_rounding(const json& fact) {
   Table table(fact, last);
   const auto records = get<json::array_t>(fact, "records");
   if (records.empty()) throw Rejected("records: none");
-  std::vector<long> lags;
-  for (const json& record : records)
-    lags.push_back(lags.empty() ? integer_in(record, "lag", 1, 1)
-                                : integer_in(record, "lag", lags.back() + 1, last));
-  lags.push_back(last + 1);
-  mpq_class before = 0;
+  mpq_class hi = 0;  // of the record before, as every other bound on its lags
+  long first = 1;
   for (size_t i = 0; i < records.size(); ++i)
     within("records[" + std::to_string(i) + "]", [&] {
       check_keys(records[i], {"lag", "plane", "lo", "hi"});
-      const mpq_class lo = number(records[i], "lo"), hi = number(records[i], "hi");
-      if (hi < before) throw Rejected("hi: below that of the record before");
-      before = hi;
+      const long t = integer_in(records[i], "lag", first, i == 0 ? 1 : last);
       const long plane = integer_in(records[i], "plane", 0, table.planes() - 1);
-      table.check_within(static_cast<size_t>(plane), lags[i], lo, hi);
-      table.check_below(lags[i + 1] - 1, hi);
+      table.check_below(t - 1, hi);
+      if (hi > number(records[i], "hi")) throw Rejected("hi: below that of the record before");
+      hi = number(records[i], "hi");
+      table.check_within(static_cast<size_t>(plane), t, number(records[i], "lo"), hi);
+      first = t + 1;
     });
+  table.check_below(last, hi);
 }
 
 }  // namespace checker
