@@ -44,7 +44,7 @@ struct Float {  // n 2^e, e >= -1074
 /// The number of the format nearest to n 2^e, n < 2^127, ties to even.
 Float nearest(Wide n, int e, const Format& format) {
   const int size = width(n), drop = std::max(e + size - format.digits, format.least) - e;
-  if (drop > size) return {0, 0};  // below half a step, or 0
+  if (n == 0 || drop > size) return {0, 0};
   if (drop > 0) {
     const Wide half = Wide{1} << (drop - 1), rest = n & (2 * half - 1);
     n >>= drop;
@@ -123,14 +123,16 @@ class Table {
  public:
   Table(const json& fact, long last)
       : context_(fact),
-        size_(context_.parse(get(fact, "size"))),
+        size_(within(
+            "size", [&]() -> Node& { return context_.parse(fact.at("size").get<std::string>()); })),
         positions_(format_of(fact, "positions")),
         angles_(format_of(fact, "angles")),
         table_(format_of(fact, "table")) {
     const auto frequencies = get<Texts>(fact, "frequencies"), stored = get<Texts>(fact, "inv_freq");
     if (frequencies.empty() || frequencies.size() != stored.size())
       throw Rejected("inv_freq: not one per frequency");
-    if (planes() > entry_limit / last) throw Rejected("not decided: more than 2^31 entries");
+    if (stored.size() > static_cast<size_t>(entry_limit / last))
+      throw Rejected("not decided: more than 2^31 entries");
     for (size_t f = 0; f < stored.size(); ++f)
       within("plane " + std::to_string(f), [&] {
         Node& theta = context_.parse(frequencies[f]);
@@ -138,8 +140,8 @@ class Table {
         planes_.push_back({double_of(parse_number(stored[f], true)), theta, wide(settle(turns))});
         angle(f, position(last));  // no angle is larger
       });
+    const mpq_class factor = number(fact, "factor");
     within("factor", [&] {
-      const mpq_class factor = number(fact, "factor");
       if (factor <= 0 || factor > 256) throw Rejected("not in (0, 256]");
       factor_ = double_of(factor);
       entry(1, 0);  // no entry is larger
@@ -171,7 +173,7 @@ class Table {
     };
     if (order(lo) < 0 || order(hi) > 0)
       throw Rejected("lag " + std::to_string(t) + ", plane " + std::to_string(plane) + ": off by " +
-                     error().text() + ", not in [lo, hi]");
+                     error().text() + ", not from " + Value(lo).text() + " to " + Value(hi).text());
   }
 
   /// E <= hi for all planes at the lags up to `last` that follow those of the call before.
@@ -186,7 +188,7 @@ class Table {
         const Wide turns = turns_[static_cast<size_t>(x.e - least_exponent)] * x.n;
         if (largest_error(turns >> 64, planes_[f].turns >> 64) <= enough) continue;
         if (++exact_ > exact_limit) throw Rejected("not decided: too many entries in Arb");
-        check_within(f, lag_, -1, hi);
+        check_within(f, lag_, -hi, hi);
       }
     }
   }
@@ -218,8 +220,9 @@ class Table {
     if (x.n == 0) return entry(1, 0).value();
     const mpz_class middle = settle([&] {
       const Ball c(arb_cos, Ball(x.value()));
-      const mpz_class n = floor(c, false, 120);
-      if (floor(c, true, 120) != n || bits(n) < 57) throw Open("a cosine is not known well enough");
+      const mpz_class n = floor(c, false, 120), below_one = two_to(120) - 1;
+      if (std::min(floor(c, true, 120), below_one) != n || bits(n) < 57)
+        throw Open("a cosine is not known well enough");
       return mpz_class(2 * n + 1);
     });
     return sgn(middle) * entry(wide(abs(middle)), -121).value();
