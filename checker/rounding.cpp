@@ -82,12 +82,14 @@ Float double_of(const mpq_class& x) {
   return {mpz_class(n >> twos).get_ui(), static_cast<int>(e)};
 }
 
-// 2^e radians in turns modulo 1, in units of 2^-128, for e from -1074 on.
+// 2^e radians in turns modulo 1, in units of 2^-128, for e from -1074 on. The true values are less
+// than 2 units above.
 std::vector<Wide> make_turns() {
   const AtPrecision at_more(2048);
+  const mpz_class radian = wrap_turns(1, 1023 + 128);
   std::vector<Wide> out;
   for (int e = least_exponent; e < 1024; ++e)
-    out.push_back(wide(wrap_turns(Float{1, e}.value(), 128)));
+    out.push_back(wide(mod(radian >> static_cast<unsigned long>(1023 - e), two_to(128))));
   return out;
 }
 std::vector<std::int64_t> make_cosines() {
