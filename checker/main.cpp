@@ -133,6 +133,11 @@ const std::map<std::string, Kind> kinds = {
       {"records"}}},
     {"base-set", {check_base_set, {"dim", "length", "cuts", "pieces", "infimum"}, {}}},
     {"contradiction", {check_contradiction, {"head", "task", "rows"}, {}}},
+    {"rounding",
+     {check_rounding,
+      {"frequencies", "size", "inv_freq", "factor", "positions", "angles", "table", "last",
+       "records"},
+      {}}},
     {"circle-cover", {check_circle_cover, {"reach"}, {}}}};
 
 std::string check_certificate(const json& whole) {

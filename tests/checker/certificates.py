@@ -103,4 +103,11 @@ CONTRADICTIONS = [
     contradiction("positional", "symbol", 3, 2, 2, ("A:x B:y ?A", "y", "3/2"), ("B:y A:x ?A", "y", "1.5")),
     contradiction("symbolic attention", "mixed", 3, 1, 2, ("A:x A:y ?A", "A:x", "1"), ("A:y A:x ?A", "A:y", "1")),
 ]
+# The cosines of 1 to 10 in eight bits: 138/256, -213/512, -253/256, ... are off by 0.00124, 0.00013, 0.00171, ...
+BF16, FP32 = {"precision": "8", "least": "-133", "limit": "128"}, {"precision": "24", "least": "-149", "limit": "128"}
+ROUNDING = {
+    "kind": "rounding", "frequencies": ["1"], "size": "1", "inv_freq": ["1"], "factor": "1",
+    "positions": {**FP32}, "angles": {**FP32}, "table": {**BF16}, "last": "10",
+    "records": [{"lag": "1", "plane": "0", "lo": "0.001239", "hi": "0.001240"},
+                {"lag": "3", "plane": "0", "lo": "0.001711", "hi": "0.001712"}]}
 COVER = {"kind": "circle-cover", "reach": "16"}

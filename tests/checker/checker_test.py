@@ -12,10 +12,12 @@ import os
 import random
 import tempfile
 import unittest
+from fractions import Fraction
 
 import mpmath
 
 from certificates import *
+from facts import entry_error, nearest, number
 
 
 def changed(fact, *path_and_value):
@@ -425,6 +427,134 @@ class Facts(Case):
         self.rejected([changed(index, "head", "any")], "head", code=2)
         self.rejected([changed(index, "task", "name", "sort")], "name", code=2)
 
+    def test_rounding(self):
+        good = ROUNDING
+        self.accepted([good])
+        self.accepted([{**good, "last": "1", "records": good["records"][:1]}])
+        self.accepted([{**good, "records": [{"lag": "1", "plane": "0", "lo": "0", "hi": "1/2"}]}])
+        turned = {**good, "frequencies": ["-1"], "inv_freq": ["-1"]}  # cosines are even
+        self.accepted([turned])
+        still = {**good, "frequencies": ["0"], "inv_freq": ["0"], "records": [{"lag": "1", "plane": "0", "lo": "0", "hi": "0"}]}
+        self.accepted([still])
+        self.accepted([{**still, "inv_freq": [f"1/{2**1074}"]}])  # a cosine next to 1
+        self.rejected([changed(still, "frequencies", 0, "1e-30")], "records[0]: lag 1, plane 0")
+        for bad, reason in [
+                (changed(good, "records", 0, "hi", "0.001239"), "records[0]: lag 1, plane 0: off by [0.0012398"),
+                (changed(good, "records", 0, "lo", "0.001240"), "records[0]: lag 1, plane 0"),
+                (changed(good, "records", 1, "lo", "0.001712"), "records[1]: lag 3, plane 0"),
+                (changed(good, "records", 1, "lag", "4"), "records[1]: lag 3, plane 0"),
+                (changed(good, "records", 1, "lag", "2"), "records[1]: lag 2, plane 0"),
+                (changed(good, "records", good["records"][:1]), "(rounding): lag 3, plane 0: off by [0.0017"),
+                (changed(good, "records", good["records"][1:]), "records[0]: lag: not in 1..1"),
+                (changed(good, "records", good["records"][::-1]), "records[0]: lag: not in 1..1"),
+                (changed(good, "records", 1, "lag", "1"), "records[1]: lag: not in 2..10"),
+                (changed(good, "records", 0, "hi", "1"), "records[1]: hi: below that of the record before"),
+                (changed(good, "records", []), "records: none"),
+                (changed(good, "records", 0, "plane", "1"), "records[0]: plane: not in 0..0"),
+                (changed(good, "records", 0, "plane", "-1"), "records[0]: plane: not in 0..0"),
+                (changed(good, "last", "2"), "records[1]: lag: not in 2..2"),
+                (changed(good, "last", "0"), "last: not in 1..16777216"),
+                (changed(good, "last", "16777217"), "last: not in"),
+                (changed(good, "last", "63"), "(rounding): lag 15, plane 0"),
+                (changed(good, "inv_freq", 0, "1/3"), "plane 0: no double"),
+                (changed(good, "inv_freq", 0, str(2**53 + 1)), "plane 0: no double"),
+                (changed(good, "inv_freq", 0, str(2**1024)), "plane 0: no double"),
+                (changed(good, "inv_freq", 0, f"1/{2**1075}"), "plane 0: no double"),
+                (changed(good, "inv_freq", 0, "1.5"), "records[0]: lag 1"),
+                (changed(good, "inv_freq", 0, str(2**126)), "plane 0: not finite"),
+                (changed(good, "inv_freq", []), "inv_freq: not one per frequency"),
+                ({**good, "inv_freq": [], "frequencies": []}, "inv_freq: not one per frequency"),
+                (changed(good, "frequencies", 0, "1.0001"), "records[0]: lag 1"),
+                (changed(good, "frequencies", 0, "log(0)"), "plane 0: not decided"),
+                (changed(good, "factor", "0.1"), "factor: no double"),
+                (changed(good, "factor", "-1"), "factor: not in (0, 256]"),
+                (changed(good, "factor", "257"), "factor: not in (0, 256]"),
+                (changed(good, "factor", "2"), "records[0]: lag 1"),
+                (changed(good, "table", "limit", "0"), "table: limit: not in 1..1024"),
+                (changed(good, "table", "precision", "54"), "table: precision: not in 1..53"),
+                (changed(good, "table", "precision", "0"), "table: precision: not in 1..53"),
+                (changed(good, "angles", "least", "1"), "angles: least: not in -1074..0"),
+                (changed(good, "positions", "least", "-1075"), "positions: least: not in -1074..0"),
+                (changed(good, "positions", "limit", "3"), "plane 0: not finite"),
+                ({**good, "factor": "2", "table": {**BF16, "limit": "1"}}, "factor: not finite"),
+                (changed(good, "size", "1.001"), "records[0]: lag 1"),
+                (changed(good, "size", "0"), "size: not in (0, 256)"),
+                (changed(good, "size", "1e9"), "size: not in (0, 256)")]:
+            self.rejected([bad], reason)
+        for path, value in [(("size",), "one"), (("frequencies", 0), "x"), (("inv_freq", 0), "pi"), (("factor",), "sqrt(2)"),
+                            (("table", "base"), "2"), (("table", "limit"), None), (("records", 0, "hi"), None), (("records", 0, "sine"), "1"),
+                            (("records",), {}), (("last",), "ten"), (("angles",), "fp32")]:
+            self.rejected([changed(good, *path, value)], str(path[-1] if isinstance(path[-1], str) else "plane 0"), code=2)
+
+    def rounding(self, last, formats, stored, frequencies, size="1", factor="1"):
+        """The fact with its records by fractions and mpmath, to 25 digits, and a lag that beats each but the last."""
+        formats = [dict(zip(("precision", "least", "limit"), map(str, f))) for f in formats]
+        fact = {"kind": "rounding", "frequencies": frequencies, "size": size, "inv_freq": [str(w) for w in stored], "factor": str(factor),
+                **dict(zip(("positions", "angles", "table"), formats)), "last": str(last), "records": []}
+        best = -1
+        for t in range(1, last + 1):
+            error, plane = max((entry_error(fact, f, t), f) for f in range(len(stored)))
+            if error > best:
+                best = error
+                lo, hi = (mpmath.nstr(error * (1 + s * mpmath.mpf(10) ** -24), 30, min_fixed=-99) for s in (-1, 1))
+                fact["records"].append({"lag": str(t), "plane": str(plane), "lo": lo, "hi": hi})
+        return fact
+
+    def check_rounding(self, fact):
+        self.accepted([fact])
+        records = fact["records"]
+        for i in {0, len(records) - 1}:
+            lo, hi = number(records[i]["lo"]), number(records[i]["hi"])
+            if lo == hi:  # 0
+                continue
+            self.rejected([changed(fact, "records", i, "hi", records[i]["lo"])], f"records[{i}]: lag {records[i]['lag']}, plane")
+            self.rejected([changed(fact, "records", i, "lo", records[i]["hi"])], f"records[{i}]: lag {records[i]['lag']}, plane")
+            if i > 0:
+                self.rejected([changed(fact, "records", records[:i] + records[i + 1:])], f"lag {records[i]['lag']}, plane")
+                self.rejected([{**fact, "records": records[:i]}], f"(rounding): lag {records[i]['lag']}, plane")
+            if len(fact["inv_freq"]) > 1:
+                other = (int(records[i]["plane"]) + 1) % len(fact["inv_freq"])
+                self.rejected([changed(fact, "records", i, "plane", str(other))], f"records[{i}]: lag {records[i]['lag']}, plane {other}")
+
+    def test_rounding_of_pipelines_agrees_with_fractions(self):
+        mpmath.mp.dps = 60
+        fp64, fp32, tf32, bf16, fp16 = (53, -1074, 1024), (24, -149, 128), (11, -136, 128), (8, -133, 128), (11, -24, 16)
+        frequencies = ["1", "500000^(-1/64)", "500000^(-3/64)", "10000^(-1/2)"]
+        exact = [mpmath.mpf(1), mpmath.mpf(500000) ** (mpmath.mpf(-1) / 64), mpmath.mpf(500000) ** (mpmath.mpf(-3) / 64), mpmath.mpf(1) / 100]
+
+        def stored(*forms):
+            out = [Fraction(float(x)) for x in exact]
+            for precision, least, limit in forms:
+                out = [nearest(x, {"precision": precision, "least": least, "limit": limit}) for x in out]
+            return out
+
+        for last, inv_freq, formats in [
+                (90, (), (fp64, fp64, fp64)), (90, (fp32,), (fp32, fp32, fp32)), (60, (fp32, tf32), (tf32, fp32, fp32)),
+                (60, (fp32, bf16), (fp32, fp32, fp32)), (280, (fp32,), (bf16, fp32, fp32)), (60, (fp32,), (fp32, fp16, fp16)),
+                (60, (fp32,), (fp32, bf16, bf16)), (60, (fp32,), (fp32, fp32, bf16)), (60, (fp32, fp16), (fp16, fp16, fp16))]:
+            self.check_rounding(self.rounding(last, formats, stored(*inv_freq), frequencies))
+        # An attention factor: yarn's, and one that is stored as a power of two.
+        yarn = nearest(Fraction(float(1 + mpmath.log(32) / 10)), dict(zip(("precision", "least", "limit"), fp32)))
+        for formats in [(fp32, fp32, fp32), (fp32, fp32, bf16), (fp32, fp16, fp16)]:
+            self.check_rounding(self.rounding(50, formats, stored(fp32), frequencies, size="0.1*log(32) + 1", factor=yarn))
+        self.check_rounding(self.rounding(50, (fp32, bf16, bf16), stored(fp32), frequencies, size="255.9", factor=256))
+
+    def test_rounding_to_few_digits_agrees_with_fractions(self):
+        # Ties, carries, underflow and overflow are everywhere in formats of few digits.
+        rng, accepted = random.Random(17), 0
+        mpmath.mp.dps = 60
+        for _ in range(30):
+            formats = [(rng.randint(1, 5), rng.randint(-8, 0), rng.randint(3, 8)) for _ in range(3)]
+            stored = [Fraction(rng.randint(0, 31), 2 ** rng.randint(2, 7)) for _ in range(2)]
+            factor, last = Fraction(rng.randint(1, 31), 2 ** rng.randint(2, 6)), rng.randint(1, 20)
+            fact = self.rounding(last, formats, stored, [str(x) for x in stored], str(factor), factor)
+            if fact["records"][-1]["hi"] == "+inf":
+                self.rejected([{**fact, "records": [{"lag": "1", "plane": "0", "lo": "0", "hi": "512"}]}], "not finite")
+                continue
+            accepted += 1
+            self.check_rounding(fact)
+        self.assertGreater(accepted, 15)
+
     def test_circle_cover(self):
         self.accepted([COVER, {**COVER, "reach": "1"}, {**COVER, "reach": "1000"}])
         self.rejected([{**COVER, "reach": "0"}], "reach: not positive")
@@ -473,7 +603,7 @@ class File(Case):
                 code, line = check({k: v for k, v in certificate.items() if v is not None})
                 self.assertEqual(code, 2)
                 self.assertIn("rejected: FILE: " + key, line)
-        for base in [fact, enclosure("1", "1", "1"), TWO_PLANES, BASES, CONTRADICTIONS[0], COVER]:
+        for base in [fact, enclosure("1", "1", "1"), TWO_PLANES, BASES, CONTRADICTIONS[0], ROUNDING, COVER]:
             for key in base:
                 self.rejected([changed(base, key, None)], key, code=2)
         text = json.dumps(seal([fact])).replace('"holds": true', '"holds": true, "holds": true')
@@ -547,6 +677,9 @@ class Hostile(Case):
             self.rejected([relation(f"{number} > 1")], "facts[0]", code=2)
             self.rejected([enclosure("1", "0", number)], "facts[0]", code=2)
             self.rejected([changed(ONE_PLANE, "last", number)], "facts[0]", code=2)
+            for key in ["last", "factor"]:
+                self.rejected([changed(ROUNDING, key, number)], "facts[0]", code=2)
+            self.rejected([changed(ROUNDING, "records", 0, "lag", number)], "facts[0]", code=2)
         for statement in ["9^9^9^9 < 1", "(1/3)^(10^9) > 1", "(1+pi)^(10^1000) < 1", "exp(exp(exp(exp(9)))) < 1", "2^(2^(2^(2^(2^9)))) < 1",
                           "cos(9^9^9) > 1", "floor(9^9^9) = 1", "sum(i in 1..200000: 1/i) < 1", "1/exp(-exp(999)) < 1", "log(exp(-10^30)) > 0"]:
             self.rejected([relation(statement)], "facts[0]")
@@ -579,7 +712,7 @@ class Hostile(Case):
 
     def test_random_damage(self):
         rng = random.Random(5)
-        facts = [relation("all(i in 0..2: a[i] = 2^i)", tables={"a": ["1", "2", "4"]}), ONE_PLANE, TWO_PLANES, PERIODIC, BASES, COVER, *CONTRADICTIONS]
+        facts = [relation("all(i in 0..2: a[i] = 2^i)", tables={"a": ["1", "2", "4"]}), ONE_PLANE, TWO_PLANES, PERIODIC, BASES, ROUNDING, COVER, *CONTRADICTIONS]
         text = json.dumps(seal(facts))
         for _ in range(150):
             body = list(text)

@@ -638,6 +638,60 @@ def judge_contradiction(fact, truth=None):
     return right_side > 0 and all(c == 0 for c in total.values())
 
 
+# ------------------------------------------------------------------------------------------------ rounding
+
+def nearest(x, form):
+    """The number of the format nearest to the rational x, ties to even; infinity beyond."""
+    if x in (0, math.inf):
+        return x
+    top = abs(x.numerator).bit_length() - x.denominator.bit_length()
+    top += Fraction(2) ** top <= abs(x)
+    step = Fraction(2) ** max(top - int(form["precision"]), int(form["least"]))
+    value = round(x / step) * step  # a Fraction is rounded to even
+    return value if abs(value) < Fraction(2) ** int(form["limit"]) else math.inf
+
+
+def entry_error(fact, plane, lag):
+    """|entry - A cos(theta t)|; infinity where the entry is none."""
+    angle = nearest(number(fact["inv_freq"][plane]) * nearest(Fraction(lag), fact["positions"]), fact["angles"])
+    if angle == math.inf:
+        return angle
+    cosine = Fraction(*mpmath.libmp.to_rational(mpmath.cos(mpf(angle))._mpf_))
+    entry = nearest(nearest(cosine, fact["angles"]) * number(fact["factor"]), fact["angles"])
+    entry = nearest(entry, fact["table"])
+    if entry == math.inf:
+        return entry
+    return abs(mpf(entry) - mpf(closed(fact["size"])) * mpmath.cos(mpf(closed(fact["frequencies"][plane])) * lag))
+
+
+def judge_rounding(fact, truth=None):
+    planes, last = len(fact["frequencies"]), int(fact["last"])
+    for form in (fact["positions"], fact["angles"], fact["table"]):
+        if not (1 <= int(form["precision"]) <= 53 and -1074 <= int(form["least"]) <= 0 < int(form["limit"]) <= 1024):
+            return False
+    if not planes or len(fact["inv_freq"]) != planes or not 1 <= last <= 2**24:
+        return False
+    if any(Fraction(float(number(x))) != number(x) for x in [*fact["inv_freq"], fact["factor"]]):
+        return False
+    records = [(int(r["lag"]), int(r["plane"]), mpf(number(r["lo"])), mpf(number(r["hi"]))) for r in fact["records"]]
+    lags = [r[0] for r in records]
+    if not records or lags[0] != 1 or lags != sorted(set(lags)) or lags[-1] > last:
+        return False
+    if planes * last > 2000:
+        return None
+    best = -1
+    for t in range(1, last + 1):
+        errors = [entry_error(fact, f, t) for f in range(planes)]
+        if records and records[0][0] == t:
+            _, plane, lo, hi = records.pop(0)
+            if not 0 <= plane < planes or hi < best or not lo - SAME <= errors[plane] <= hi + SAME:
+                return False
+            best = hi
+        if max(errors) > best + SAME:
+            return False
+    return True
+
+
 def judge_cover(fact, truth=None):
     reach = int(fact["reach"])
     if reach < 1:
@@ -663,8 +717,8 @@ def opinion(fact, truth):
             tiny = SAME * abs(v)
             return lo - tiny <= v <= hi + tiny and lo <= hi
         return {"extremum": judge_extremum, "base-set": judge_base_set, "contradiction": judge_contradiction,
-                "circle-cover": judge_cover}[kind](fact, truth)
+                "rounding": judge_rounding, "circle-cover": judge_cover}[kind](fact, truth)
     except Costly:
         return None
-    except (Bad, KeyError, ValueError, ZeroDivisionError, IndexError, TypeError):
+    except (Bad, KeyError, ValueError, ZeroDivisionError, IndexError, TypeError, OverflowError):
         return False
