@@ -23,6 +23,7 @@ struct Arguments {
   TableArguments table;
   std::vector<std::string> pipelines;
   bool records = false;
+  std::string certificate;
 };
 
 std::vector<Pipeline> chosen(const std::vector<std::string>& names) {
@@ -91,7 +92,7 @@ void print_row(const Pipeline& pipeline, const PrecisionAudit& audit, bool recor
                              r.plane + 1);
 }
 
-int run(const Arguments& args) {
+int run(const Arguments& args, const std::string& command) {
   const tbb::global_control limit = thread_limit(args.common);
   const std::vector<Pipeline> asked = chosen(args.pipelines);
   const theory::Integer lags = parse_integer("--length", args.table.length);
@@ -104,6 +105,7 @@ int run(const Arguments& args) {
   const Table table = read_table(arguments);
   const theory::Schedule schedule =
       table.rope ? table.rope->schedule : theory::default_schedule(*table.plain);
+  check_certificate(args.certificate);
   tell(table.warnings, args.common);
   std::vector<std::string> notes;
   if (const auto factor = schedule.attention_factor.rational(); !factor || *factor != 1)
@@ -124,6 +126,22 @@ int run(const Arguments& args) {
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  if (!args.certificate.empty()) {
+    std::vector<Fact> facts;
+    for (std::size_t i = 0; i < asked.size(); ++i)
+      for (Fact& fact : precision_facts(schedule, asked[i], audits[i]))
+        facts.push_back(std::move(fact));
+    if (facts.empty())
+      throw Error(ErrorCode::unsupported, "--certificate: no table asked for has a finite lag");
+    Json words;
+    words["statement"] =
+        "For each pipeline: how far its inv_freq are from the exact frequencies, and the largest "
+        "error of the cosines in its table, at every length, where it is finite.";
+    words["pipelines"] = Json::array();
+    for (const Pipeline& p : asked) words["pipelines"].push_back(p.name);
+    write_certificate(args.certificate, command, Verdict::proved, facts, words);
+  }
 
   if (args.common.json) {
     Json out;
@@ -164,6 +182,7 @@ void add_precision(CLI::App& root, int& exit_code) {
   app.add_flag("--records", args->records,
                "Also list every lag that sets a new record of the cos error: the answer at every "
                "shorter length");
+  add_certificate(app, args->certificate);
   add_common(app, args->common);
   std::string list;
   for (const Pipeline& p : pipelines())
@@ -197,7 +216,7 @@ void add_precision(CLI::App& root, int& exit_code) {
       "  ropewalk precision --base 5e5 --planes 64 --length 4096\n"
       "  ropewalk precision --schedule examples/configs/llama-3.1-8b.json --length 131072 "
       "--pipeline fp32 --json");
-  app.callback([args, &exit_code] { exit_code = run(*args); });
+  app.callback([args, &app, &exit_code] { exit_code = run(*args, question(app)); });
 }
 
 }  // namespace ropewalk::cli

@@ -175,6 +175,8 @@ class Table {
   }
 
   [[nodiscard]] std::size_t planes() const { return planes_.size(); }
+  [[nodiscard]] const std::vector<double>& inv_freq() const { return inv_freq_; }
+  [[nodiscard]] double factor() const { return factor_; }
   [[nodiscard]] double position(std::int64_t lag) const {
     return nearest(static_cast<double>(lag), pipeline_.positions);
   }
@@ -520,6 +522,52 @@ PrecisionAudit precision_audit(const theory::Schedule& schedule, const Pipeline&
       if (audit.collision || last == finite) break;
     }
   return audit;
+}
+
+std::vector<Fact> precision_facts(const theory::Schedule& schedule, const Pipeline& pipeline,
+                                  const PrecisionAudit& audit) {
+  const std::int64_t last = audit.not_finite ? *audit.not_finite - 1 : audit.length;
+  if (last < 1 || audit.cosine.empty()) return {};
+  const Table table(schedule, pipeline);
+  std::vector<Rational> stored;
+  Enclosure off(0, 0);
+  for (std::size_t f = 0; f < table.planes(); ++f) {
+    stored.emplace_back(table.inv_freq()[f]);
+    const Enclosure theta = theory::enclose(schedule.frequencies[f], 60);
+    const Rational below = abs(Rational(stored.back() - theta.lo));
+    const Rational above = abs(Rational(stored.back() - theta.hi));
+    off.lo = std::max(off.lo, std::min(below, above));
+    off.hi = std::max(off.hi, std::max(below, above));
+  }
+  const auto format = [](const Format& x) {
+    return Fact{{"precision", std::to_string(x.precision)},
+                {"least", std::to_string(x.least)},
+                {"limit", std::to_string(x.limit)}};
+  };
+  Fact rounding{{"kind", "rounding"},
+                {"frequencies", entries(schedule.frequencies)},
+                {"size", schedule.attention_factor.text()},
+                {"inv_freq", entries(stored)},
+                {"factor", Rational(table.factor()).str()},
+                {"positions", format(pipeline.positions)},
+                {"angles", format(pipeline.angles)},
+                {"table", format(pipeline.table)},
+                {"last", std::to_string(last)},
+                {"records", Fact::array()}};
+  Rational top = 0;  // rounded outward, a record may fall within the one before
+  for (const TableError& e : audit.cosine) {
+    const std::string lo = decimal(e.error.lo, value_digits, theory::Round::down);
+    top = std::max(
+        top, *Formula::parse(decimal(e.error.hi, value_digits, theory::Round::up)).rational());
+    rounding["records"].push_back({{"lag", std::to_string(e.lag)},
+                                   {"plane", std::to_string(e.plane)},
+                                   {"lo", lo},
+                                   {"hi", decimal(top, value_digits, theory::Round::up)}});
+  }
+  return {enclosed("max(f in 0..planes-1: abs(inv_freq[f] - theta[f]))", off,
+                   {{{"planes", std::to_string(table.planes())}},
+                    {{"inv_freq", entries(stored)}, {"theta", entries(schedule.frequencies)}}}),
+          rounding};
 }
 
 }  // namespace ropewalk::proofs_numeric

@@ -31,6 +31,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proofs_numeric/certificate.hpp"
 #include "theory/enclosure.hpp"
 #include "theory/schedule.hpp"
 
@@ -123,5 +124,13 @@ struct PrecisionOptions {
 [[nodiscard]] PrecisionAudit precision_audit(const theory::Schedule& schedule,
                                              const Pipeline& pipeline, std::int64_t length,
                                              const PrecisionOptions& options = {});
+
+/// What proves the cosine errors of an audit of this schedule and pipeline, at every length up to
+/// its own: the numbers that the table is made of, how far its inv_freq are from the exact
+/// frequencies, and the record staircase of the entries (kind `rounding` of docs/certificates.md).
+/// Nothing where no lag is finite. Cost: none.
+[[nodiscard]] std::vector<Fact> precision_facts(const theory::Schedule& schedule,
+                                                const Pipeline& pipeline,
+                                                const PrecisionAudit& audit);
 
 }  // namespace ropewalk::proofs_numeric

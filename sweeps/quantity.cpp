@@ -341,7 +341,6 @@ std::string pipeline(const std::string& text) {
   throw Error(ErrorCode::bad_value, "'" + text + "' is none of " + names);
 }
 
-// No fact of a certificate speaks of roundings over all lags: proven by the engine, not certified.
 Answers rounding_error(const Question& q) {
   const std::string& name = q.parameters.at("pipeline");
   const auto known = pipelines();
@@ -373,6 +372,7 @@ Answers rounding_error(const Question& q) {
     answer.method = "every entry";
     answers.at.push_back(std::move(answer));
   }
+  if (audit) answers.facts = precision_facts(q.table.schedule, chosen, *audit);
   return answers;
 }
 
