@@ -54,5 +54,6 @@ inline mpz_class integer(const json& text) {
 void check_extremum(const json& fact);
 void check_base_set(const json& fact);
 void check_contradiction(const json& fact);
+void check_softmax(const json& fact);
 
 }  // namespace checker

@@ -133,6 +133,7 @@ const std::map<std::string, Kind> kinds = {
       {"records"}}},
     {"base-set", {check_base_set, {"dim", "length", "cuts", "pieces", "infimum"}, {}}},
     {"contradiction", {check_contradiction, {"head", "task", "rows"}, {}}},
+    {"softmax", {check_softmax, {"sum", "scale", "first", "last", "partition"}, {"bound"}}},
     {"circle-cover", {check_circle_cover, {"reach"}, {}}}};
 
 std::string check_certificate(const json& whole) {
