@@ -98,8 +98,9 @@ class Softmax {
       p.amplitude = p.amplitude + Turn{Ball(a), Ball()} * turn(value(get(term, "phase")));
       total = total + Ball(abs(a));
     }
-    total = arb_is_zero(total) ? Ball(1) : end_of(total, true);  // any A that is not less will do
-    for (Plane& p : planes_) p.amplitude = {p.amplitude.cos / total, p.amplitude.sin / total};
+    total = end_of(total, true);  // any A that is not less will do
+    for (Plane& p : planes_)
+      if (!arb_is_zero(total)) p.amplitude = {p.amplitude.cos / total, p.amplitude.sin / total};
     steepness_ = Ball(scale_) * total;
     if (!arb_lt(steepness_, Ball(steepness_limit)))
       throw Rejected("not decided: scale times the amplitudes is beyond 10^8");
