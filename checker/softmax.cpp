@@ -9,7 +9,7 @@
 // turn from there, its part is xc - yd. Each of the four is off by u of itself and 2^-80; both
 // products and their difference lose u more. That is 4.1 u for all planes together, since |xc| +
 // |yd| <= |x + iy|, and these add up to 1. The n sums are at most 1 and lose u each. So s is off by
-// less than (n + 5) u.
+// less than (n + 10) u.
 //
 // Moments: a block has weights v and factors y, both at most 1.1, in 8 lanes that take 128 products
 // each. Adding up loses 135 u of the sum of the weights, and v, y and their product 4 u; 2^-45 is
@@ -163,7 +163,7 @@ class Softmax {
       const double x = rounded(now.cos), y = rounded(now.sin);
       for (size_t j = 0; j < width; ++j) s[j] += x * p.cosines[j] - y * p.sines[j];
     }
-    const double error = std::ldexp(static_cast<double>(planes_.size() + 5), -53);
+    const double error = std::ldexp(static_cast<double>(planes_.size() + 10), -53);
     const auto weight = [&](double at, double unit) {  // `unit` has the weight 1
       Ball above = exactly(at) - exactly(unit);
       arb_add_error(above, exactly(error));

@@ -681,7 +681,7 @@ class Hostile(Case):
                 (("sum", "terms", 0, "phase"), "1/0", "division by zero"),
                 (("bound", "frequencies"), ["10^1000"], "bound: "),
                 (("bound", "frequencies"), ["1"] * 4097, "frequencies: not 1 to 4096"),
-                (("bound", "frequencies"), [f"sum(i in 1..10^5: {n})" for n in range(4096)], "not decided: too many evaluations"),
+                (("bound", "frequencies"), ["1", "sum(i in 1..10^9: i)"], "too long a loop"),
                 (("sum", "offset"), "1e10000", "partition: "), (("sum", "offset"), "-1e10000", "not decided: "),
                 (("sum", "offset"), "-" + "9" * 400, "facts[0]"),
                 (("bound", "mass"), "1e-10000", "bound: "), (("scale",), "1e-10000", "partition: "),
