@@ -432,23 +432,22 @@ class Facts(Case):
         self.rejected([{**COVER, "reach": "-1"}], "reach: not positive")
 
     def softmax(self, fact, near=1e-9):
-        """That an enclosure of the partition and the least mass that is excluded, off by `near`, are accepted or rejected."""
+        """What is true by `near` is accepted, what is false by a hair is rejected: the partition, and the mass that is excluded."""
         def shown(x):
-            return mpmath.nstr(x, 25, min_fixed=-40, max_fixed=40)
+            return mpmath.nstr(x, 35, min_fixed=-40, max_fixed=40)
 
-        with mpmath.workdps(40):
+        with mpmath.workdps(60):
             partition, least = softmax_sums(fact)
-            ends = [shown(partition * (1 + k * near)) for k in (-2, -1, 1, 2)]
-            fact = {**fact, "partition": {"lo": ends[1], "hi": ends[2]}}
+            hair = mpmath.mpf(10) ** -30
+            low, less, more, high = (shown(partition * (1 + x)) for x in (-near, -hair, hair, near))
+            fact = {**fact, "partition": {"lo": low, "hi": high}}
             if least is not None:
-                just, below = (shown(1 / (1 + mpmath.exp(least + k * near))) for k in (-1, 1))
+                just, false = (shown(1 / (1 + mpmath.exp(least + x))) for x in (-near, hair))
                 fact = changed(fact, "bound", "mass", just)
-                self.rejected([changed(fact, "bound", "mass", below)], "facts[0] (softmax): bound: ")
+                self.rejected([changed(fact, "bound", "mass", false)], "facts[0] (softmax): bound: ")
         self.accepted([fact])
-        self.rejected([changed(fact, "partition", "lo", ends[2])], "facts[0] (softmax): partition: ")
-        self.rejected([changed(fact, "partition", "hi", ends[1])], "facts[0] (softmax): partition: ")
-        self.rejected([changed(fact, "partition", {"lo": ends[0], "hi": ends[1]})], "facts[0] (softmax): partition: ")
-        self.rejected([changed(fact, "partition", {"lo": ends[2], "hi": ends[3]})], "facts[0] (softmax): partition: ")
+        self.rejected([changed(fact, "partition", {"lo": low, "hi": less})], "facts[0] (softmax): partition: ")
+        self.rejected([changed(fact, "partition", {"lo": more, "hi": high})], "facts[0] (softmax): partition: ")
 
     def test_softmax(self):
         good = SOFTMAX
