@@ -55,5 +55,6 @@ void check_extremum(const json& fact);
 void check_base_set(const json& fact);
 void check_contradiction(const json& fact);
 void check_rounding(const json& fact);
+void check_softmax(const json& fact);
 
 }  // namespace checker

@@ -138,6 +138,7 @@ const std::map<std::string, Kind> kinds = {
       {"frequencies", "size", "inv_freq", "factor", "positions", "angles", "table", "last",
        "records"},
       {}}},
+    {"softmax", {check_softmax, {"sum", "scale", "first", "last", "partition"}, {"bound"}}},
     {"circle-cover", {check_circle_cover, {"reach"}, {}}}};
 
 std::string check_certificate(const json& whole) {

@@ -111,3 +111,11 @@ ROUNDING = {
     "records": [{"lag": "1", "plane": "0", "lo": "0.001239", "hi": "0.001240"},
                 {"lag": "3", "plane": "0", "lo": "0.001711", "hi": "0.001712"}]}
 COVER = {"kind": "circle-cover", "reach": "16"}
+
+# The weights exp(-12 S(t)) add up to 1.16676819202777285290..., and show that no head of these planes and this scale has
+# more than 0.99999996258632809... of its mass at lag 0.
+SOFTMAX = {
+    "kind": "softmax", "scale": "12", "first": "-2", "last": "50",
+    "sum": wave(("-3/5", "1", "0"), ("-1/5", "10^(-1/2)", "0"), ("1/10", "10^(-1/2)", "-pi/2"), ("-1/10", "1/10", "pi/3"), offset="9/10"),
+    "partition": {"lo": "1.166768192027", "hi": "1.166768192028"},
+    "bound": {"frequencies": ["1", "10^(-1/2)", "1/10"], "mass": "0.99999996259"}}

@@ -17,7 +17,7 @@ from fractions import Fraction
 import mpmath
 
 from certificates import *
-from facts import entry_error, nearest, number
+from facts import entry_error, nearest, number, softmax_sums
 
 
 def changed(fact, *path_and_value):
@@ -560,6 +560,88 @@ class Facts(Case):
         self.rejected([{**COVER, "reach": "0"}], "reach: not positive")
         self.rejected([{**COVER, "reach": "-1"}], "reach: not positive")
 
+    def softmax(self, fact, near=1e-9):
+        """What is true by `near` is accepted, what is false by a hair is rejected: the partition, and the mass that is excluded."""
+        def shown(x):
+            return mpmath.nstr(x, 35, min_fixed=-40, max_fixed=40)
+
+        with mpmath.workdps(60):
+            partition, least = softmax_sums(fact)
+            hair = mpmath.mpf(10) ** -30
+            low, less, more, high = (shown(partition * (1 + x)) for x in (-near, -hair, hair, near))
+            fact = {**fact, "partition": {"lo": low, "hi": high}}
+            if least is not None:
+                just, false = (shown(1 / (1 + mpmath.exp(least + x))) for x in (-near, hair))
+                fact = changed(fact, "bound", "mass", just)
+                self.rejected([changed(fact, "bound", "mass", false)], "facts[0] (softmax): bound: ")
+        self.accepted([fact])
+        self.rejected([changed(fact, "partition", {"lo": low, "hi": less})], "facts[0] (softmax): partition: ")
+        self.rejected([changed(fact, "partition", {"lo": more, "hi": high})], "facts[0] (softmax): partition: ")
+
+    def test_softmax(self):
+        good = SOFTMAX
+        self.accepted([good, changed(good, "bound", None)])
+        self.softmax(good)
+        for bad, reason in [
+                (changed(good, "partition", "hi", "1.1667681920277"), "partition: [1.16676819202"),
+                (changed(good, "partition", "lo", "1.1667681920278"), "partition: [1.16676819202"),
+                (changed(good, "partition", {"lo": "2", "hi": "1"}), "partition: "),
+                (changed(good, "bound", "mass", "0.99999996258"), "bound: [-17.10122"),
+                (changed(good, "scale", "12.0000001"), "partition: "), (changed(good, "sum", "offset", "0.9000000001"), "partition: "),
+                (changed(good, "last", "51"), "partition: "), (changed(good, "first", "-1"), "partition: "),
+                (changed(good, "sum", "terms", 2, "phase", "pi/2"), "partition: "), (changed(good, "first", "0"), "partition: "),
+                (changed(good, "scale", "0"), "scale: not in"), (changed(good, "scale", "1000000.1"), "scale: not in"),
+                (changed(good, "first", "51"), "last: not 1 to 2^24 lags"), (changed(good, "last", "16777214"), "last: not 1 to 2^24 lags"),
+                (changed(good, "last", "33554433"), "last: beyond 2^25"), (changed(good, "first", "-33554433"), "first: beyond 2^25"),
+                (changed(good, "first", "1"), "bound: not lag 0 and another"), (changed(good, "last", "-1"), "bound: not lag 0 and another"),
+                ({**good, "first": "0", "last": "0"}, "bound: not lag 0 and another"),
+                (changed(good, "bound", "frequencies", []), "bound: frequencies: not 1 to"),
+                *[(changed(good, "bound", "mass", p), "bound: mass: not in") for p in ["0", "1", "-1/2", "3/2"]]]:
+            self.rejected([bad], reason)
+        # A plane more in the bound, which these weights bring back less often than the others.
+        more = changed(good, "bound", "frequencies", ["1", "3", "10^(-1/2)", "1/10"])
+        self.rejected([changed(more, "sum", "terms", [])], "partition: ")
+        self.softmax(more)
+
+    def test_softmax_of_equal_weights(self):
+        # Five weights of 1, exactly.
+        five = {"kind": "softmax", "sum": wave(), "scale": "1", "first": "-1", "last": "3", "partition": {"lo": "5", "hi": "5"}}
+        self.accepted([five, {**five, "sum": wave(("0", "1", "0"))}])
+        self.rejected([changed(five, "partition", "lo", "5.000000000000000000001")], "partition: 5.0000")
+        self.rejected([changed(five, "partition", "hi", "4.999999999999999999999")], "partition: 5.0000")
+        # Equal keys have a mass of 1/5; planes that stand still can do no better, and the others' four weights are 4.
+        still = {**five, "bound": {"frequencies": ["2*pi", "0"], "mass": "0.2000001"}}
+        self.accepted([still])
+        self.rejected([changed(still, "bound", "mass", "0.1999999")], "bound: [1.386294361")
+        self.softmax(changed(still, "bound", "frequencies", ["2*pi", "1"]))
+        for lags in range(1, 12):
+            self.accepted([{**five, "last": str(lags - 2), "partition": {"lo": str(lags), "hi": str(lags)}}])
+
+    def test_softmax_agrees_with_mpmath(self):
+        rng = random.Random(19)
+        for first, last in [(0, 1), (-1, 0), (-40, 30), (1, 9), (-1030, -5), (-1024, 1), (-1025, 1023), (0, 1024), (-1, 2050), (2**25 - 90, 2**25)]:
+            planes = rng.randint(1, 4)
+            frequencies = [rng.choice([f"{rng.randint(-300, 300)}/97", f"100^(-{i}/{planes})", f"{rng.randint(1, 9)}*pi/11"]) for i in range(planes)]
+            terms = [(f"{rng.randint(-20, 20)}/{20 * planes}", w, rng.choice(["0", "pi/2", f"{rng.randint(-60, 60)}/10"])) for w in frequencies * 2]
+            fact = {"kind": "softmax", "sum": wave(*terms, offset=f"{rng.randint(-9, 9)}/7"), "scale": f"{rng.randint(1, 200)}/8",
+                    "first": str(first), "last": str(last)}
+            if first <= 0 <= last:
+                fact["bound"] = {"frequencies": frequencies + [f"{rng.randint(1, 300)}/97"], "mass": "1/2"}
+            self.softmax(fact)
+
+    def test_softmax_of_extreme_weights(self):
+        # Weights beyond all doubles, large and tiny, alone and side by side.
+        for offset, scale in [("0", "3000"), ("1", "9000"), ("-5", "3000"), ("200", "100"), ("-200", "100")]:
+            fact = changed(SOFTMAX, "bound", "frequencies", ["1e-6"])  # a plane that hardly moves, lest the bound asks for a mass of 1
+            self.softmax({**fact, "scale": scale, "sum": {**fact["sum"], "offset": offset}}, 1e-5)
+        one = {**fact, "first": "0", "last": "1", "scale": "3000", "sum": wave(("-1", "3", "0"))}  # weight 1 at lag 1 of e^-6000
+        self.softmax(one, 1e-6)
+        self.softmax({**one, "sum": wave(("1", "3", "0"))}, 1e-6)
+        # S is known to 2^-50 or so, which a large scale makes visible.
+        large = {**one, "scale": "1000000", "partition": {"lo": "0", "hi": "1"}}
+        self.rejected([large], "partition: [3.0332")
+
+
 
 class File(Case):
     def test_verdicts(self):
@@ -596,6 +678,13 @@ class File(Case):
         self.rejected([changed(TWO_PLANES, "value", "mid", "x")], "mid: unknown key", code=2)
         self.rejected([changed(TWO_PLANES, "sum", "terms", 1, "mid", "x")], "mid: unknown key", code=2)
         self.rejected([changed(COVER, "reach", 16)], "a number without quotes", code=2)
+        for path in [("sum",), ("sum", "terms", 1), ("partition",), ("bound",)]:
+            self.rejected([changed(SOFTMAX, *path, "mid", "x")], "mid: unknown key", code=2)
+        for path in [("sum", "terms"), ("sum", "terms", 1, "phase"), ("partition", "hi"), ("bound", "frequencies"), ("bound", "mass")]:
+            self.rejected([changed(SOFTMAX, *path, None)], path[-1] + ": missing", code=2)
+        for path, value in [(("bound",), []), (("bound", "frequencies"), "1"), (("bound", "frequencies"), [[]]), (("sum",), "0"),
+                            (("sum", "terms"), {}), (("first",), "1/2"), (("last",), ""), (("last",), []), (("partition",), "1"), (("scale",), "pi")]:
+            self.rejected([changed(SOFTMAX, *path, value)], "facts[0] (softmax)", code=2)
         self.rejected([changed(TWO_PLANES, "complete", "true")], "complete", code=2)
         for key in ["format", "version", "verdict", "facts"]:
             for value in [None, "2", True]:
@@ -603,7 +692,7 @@ class File(Case):
                 code, line = check({k: v for k, v in certificate.items() if v is not None})
                 self.assertEqual(code, 2)
                 self.assertIn("rejected: FILE: " + key, line)
-        for base in [fact, enclosure("1", "1", "1"), TWO_PLANES, BASES, CONTRADICTIONS[0], ROUNDING, COVER]:
+        for base in [fact, enclosure("1", "1", "1"), TWO_PLANES, BASES, CONTRADICTIONS[0], ROUNDING, COVER, changed(SOFTMAX, "bound", None)]:
             for key in base:
                 self.rejected([changed(base, key, None)], key, code=2)
         text = json.dumps(seal([fact])).replace('"holds": true', '"holds": true, "holds": true')
@@ -710,9 +799,34 @@ class Hostile(Case):
         self.rejected([changed(TWO_PLANES, "sum", "terms", 0, "frequency", "10^100")], "lags: lag 44")
         self.rejected([changed(TWO_PLANES, "sum", "terms", 0, "amplitude", "1e9999")], "lags: lag 44")
 
+    def test_softmax_out_of_reach(self):
+        for path, value, reason in [
+                (("sum", "terms", 0, "amplitude"), "1e300", "scale times the amplitudes is beyond"),
+                (("sum", "terms", 0, "amplitude"), "1e10000", "scale times the amplitudes is beyond"),
+                (("sum", "terms", 0, "amplitude"), "1e-10000", "partition: "),
+                (("sum", "terms", 0, "amplitude"), "-8e6", "partition: "),
+                (("sum", "terms", 0, "frequency"), "10^1000", "an angle is not known"),
+                (("sum", "terms", 0, "frequency"), "exp(exp(50))", "not decided: "),
+                (("sum", "terms", 0, "frequency"), "10^-1000", "partition: "),
+                (("sum", "terms", 0, "phase"), "10^1000", "partition: "),
+                (("sum", "terms", 0, "phase"), "1/0", "division by zero"),
+                (("bound", "frequencies"), ["10^1000"], "bound: "),
+                (("bound", "frequencies"), ["1"] * 4097, "frequencies: not 1 to 4096"),
+                (("bound", "frequencies"), ["1", "sum(i in 1..10^9: i)"], "too long a loop"),
+                (("sum", "offset"), "1e10000", "partition: "), (("sum", "offset"), "-1e10000", "not decided: "),
+                (("sum", "offset"), "-" + "9" * 400, "facts[0]"),
+                (("bound", "mass"), "1e-10000", "bound: "), (("scale",), "1e-10000", "partition: "),
+                (("sum", "terms"), SOFTMAX["sum"]["terms"] * 1025, "sum: more than 4096 terms")]:
+            self.rejected([changed(SOFTMAX, *path, value)], reason)
+        self.rejected([{**SOFTMAX, "last": "16777213", "bound": {"frequencies": [f"1/{n}" for n in range(1, 600)], "mass": "1/2"}}],
+                      "planes times lags are beyond 2^32")
+        self.rejected([changed(SOFTMAX, "last", "9" * 1900)], "last: beyond 2^25")
+        awkward = [{"amplitude": f"1/{10**1900 + n}", "frequency": f"1/{10**1900 + n}", "phase": f"1/{10**1900 + n}"} for n in range(400)]
+        self.rejected([changed(SOFTMAX, "sum", "terms", awkward)], "partition: ")
+
     def test_random_damage(self):
         rng = random.Random(5)
-        facts = [relation("all(i in 0..2: a[i] = 2^i)", tables={"a": ["1", "2", "4"]}), ONE_PLANE, TWO_PLANES, PERIODIC, BASES, ROUNDING, COVER, *CONTRADICTIONS]
+        facts = [relation("all(i in 0..2: a[i] = 2^i)", tables={"a": ["1", "2", "4"]}), ONE_PLANE, TWO_PLANES, PERIODIC, BASES, ROUNDING, COVER, SOFTMAX, *CONTRADICTIONS]
         text = json.dumps(seal(facts))
         for _ in range(150):
             body = list(text)

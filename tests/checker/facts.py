@@ -489,6 +489,44 @@ def judge_base_set(fact, truth=None):
     return True
 
 
+# ------------------------------------------------------------------------------------------------ softmax
+
+def softmax_sums(fact):
+    """The partition, and the left side of the bound at these weights, or None if no bound is asked for."""
+    scale, offset = mpf(number(fact["scale"])), mpf(number(fact["sum"]["offset"]))
+    terms = [(mpf(number(t["amplitude"])), mpf(closed(t["frequency"])), mpf(closed(t["phase"]))) for t in fact["sum"]["terms"]]
+    lags = range(int(fact["first"]), int(fact["last"]) + 1)
+    at = {t: offset + mpmath.fsum(a * mpmath.cos(w * t + p) for a, w, p in terms) for t in lags}
+    weight = {t: mpmath.exp(-scale * at[t]) for t in lags}
+    partition = mpmath.fsum(weight.values())
+    if "bound" not in fact:
+        return partition, None
+    others = [t for t in lags if t != 0]
+    total = mpmath.fsum(weight[t] for t in others)
+    share = {t: weight[t] / total for t in others}
+    entropy = -mpmath.fsum(mu * mpmath.log(mu) for mu in share.values())
+    farthest = max(abs(mpmath.fsum(share[t] * (1 - mpmath.expj(mpf(closed(w)) * t)) for t in others))
+                   for w in fact["bound"]["frequencies"])
+    return partition, entropy - scale * farthest
+
+
+def judge_softmax(fact, truth=None):
+    first, last, scale = int(fact["first"]), int(fact["last"]), number(fact["scale"])
+    lo, hi = number(fact["partition"]["lo"]), number(fact["partition"]["hi"])
+    bound = fact.get("bound", {"frequencies": []})
+    if last < first or scale <= 0 or lo > hi:
+        return False
+    if "bound" in fact and (first > 0 or last < 0 or first == last or not bound["frequencies"]
+                            or not 0 < number(bound["mass"]) < 1):
+        return False
+    if (last - first) * (1 + len(fact["sum"]["terms"]) + len(bound["frequencies"])) > 3000:
+        return None
+    with mpmath.workdps(60):
+        partition, least = softmax_sums(fact)
+        return bool(mpf(lo) <= partition <= mpf(hi) and
+                    (least is None or least > mpmath.log(1 / mpf(number(bound["mass"])) - 1)))
+
+
 # ------------------------------------------------------------------------------------------------ contradiction
 
 def split_pair(token):
@@ -717,7 +755,7 @@ def opinion(fact, truth):
             tiny = SAME * abs(v)
             return lo - tiny <= v <= hi + tiny and lo <= hi
         return {"extremum": judge_extremum, "base-set": judge_base_set, "contradiction": judge_contradiction,
-                "rounding": judge_rounding, "circle-cover": judge_cover}[kind](fact, truth)
+                "rounding": judge_rounding, "circle-cover": judge_cover, "softmax": judge_softmax}[kind](fact, truth)
     except Costly:
         return None
     except (Bad, KeyError, ValueError, ZeroDivisionError, IndexError, TypeError, OverflowError):
