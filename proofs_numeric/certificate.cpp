@@ -111,15 +111,19 @@ std::vector<Fact> crossing(const std::string& falling, const std::string& name,
   return {relation(falling + " > 0", low), relation(falling + " < 0", high)};
 }
 
-Fact extremum_fact(Which which, const theory::TrigSum& sum, const LagRange& range,
-                   const ExtremumReport& report) {
-  Fact fact{{"kind", "extremum"}, {"which", which == Which::minimum ? "minimum" : "maximum"}};
+Fact written(const theory::TrigSum& sum) {
   Fact terms = Fact::array();
   for (const theory::TrigTerm& term : sum.terms)
     terms.push_back({{"amplitude", term.amplitude.str()},
                      {"frequency", term.frequency.text()},
                      {"phase", term.phase.text()}});
-  fact["sum"] = {{"offset", sum.offset.str()}, {"terms", std::move(terms)}};
+  return {{"offset", sum.offset.str()}, {"terms", std::move(terms)}};
+}
+
+Fact extremum_fact(Which which, const theory::TrigSum& sum, const LagRange& range,
+                   const ExtremumReport& report) {
+  Fact fact{{"kind", "extremum"}, {"which", which == Which::minimum ? "minimum" : "maximum"}};
+  fact["sum"] = written(sum);
   fact["first"] = range.first.str();
   fact["last"] = range.last.str();
   fact["excluded"] = list(range.excluded);

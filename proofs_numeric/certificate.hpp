@@ -41,6 +41,9 @@ inline constexpr unsigned value_digits = 24;
 [[nodiscard]] std::vector<Fact> crossing(const std::string& falling, const std::string& name,
                                          const theory::Enclosure& value, const Names& names = {});
 
+/// A sum of cosines as facts have it: {"offset", "terms"}.
+[[nodiscard]] Fact written(const theory::TrigSum& sum);
+
 enum class Which { minimum, maximum };
 /// What minimum() or maximum() answered to this sum and range. Values carry the digits that the
 /// prover needed to tell the lags listed from all others. Cost: none.

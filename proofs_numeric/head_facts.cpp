@@ -32,10 +32,38 @@ Fact missed_fact(const std::string& mass, Names names, const Rational& target) {
 
 // --------------------------------------------------------------------------------------- Index
 
-const char* const index_exclusion =
-    "log(total) - sum(j in 0..lags-1: parts[j]*log(parts[j]))/total - "
-    "beta*sqrt(max(f in 0..planes-1: sum(j in 0..lags-1: parts[j]*(1 - cos(lag[j]*theta[f])))^2 + "
-    "sum(j in 0..lags-1: parts[j]*sin(lag[j]*theta[f]))^2))/total > log(1/target - 1)";
+// How far the checker's sums may be off, as a share: 2 scale (planes + 10) 2^-53 and as much again
+// for the rest, with room.
+Rational sum_room(const HorizonQuestion& question, std::size_t planes) {
+  return Rational(question.scale * Rational(0x1p-49 * static_cast<double>(planes + 10)));
+}
+
+// The sum of e^{-scale loss} over the lags of this length, which is 1/mass: at most 1/target where
+// the mass is `kept`, above it otherwise.
+Fact softmax_fact(const std::vector<ComplexAmplitude>& amplitudes,
+                  const std::vector<Formula>& frequencies, const HorizonQuestion& question,
+                  std::int64_t length, bool kept) {
+  const Enclosure mass = index_mass(amplitudes, frequencies, question, length);
+  if (mass.lo.sign() <= 0)
+    throw Error(ErrorCode::undecided,
+                "the mass at length " + std::to_string(length) + " is too small for a certificate");
+  const Rational room = sum_room(question, frequencies.size());
+  Enclosure sum(Rational((1 - room) / mass.hi), Rational((1 + room) / mass.lo));
+  const Rational wanted = 1 / question.mass;
+  if (kept)
+    sum.hi = std::min(sum.hi, wanted);
+  else
+    sum.lo = std::max(sum.lo, Rational(wanted * (1 + Rational(0x1p-60))));
+  return {{"kind", "softmax"},
+          {"scale", question.scale.str()},
+          {"sum", written(offset_loss(amplitudes, frequencies))},
+          {"first", std::to_string(-question.offset)},
+          {"last", std::to_string(length - 1 - question.offset)},
+          {"partition",
+           {{"lo", decimal(sum.lo, 2 * value_digits, theory::Round::down)},
+            {"hi", sum.hi == wanted ? wanted.str()  // the demand as it is
+                                    : decimal(sum.hi, 2 * value_digits, theory::Round::up)}}}};
+}
 
 // Equal weights: sum_s e^{i theta s} = e^{i theta (n-1-2m)/2} sin(n theta/2)/sin(theta/2).
 const char* const far_exclusion =
@@ -282,22 +310,15 @@ std::vector<Fact> index_least_scale_facts(const std::vector<Rational>& amplitude
                                           const std::vector<Formula>& frequencies,
                                           const HorizonQuestion& question, std::int64_t length,
                                           const Enclosure& scale) {
-  std::vector<Rational> a;
-  std::vector<Formula> theta;
-  for (std::size_t f = 0; f < amplitudes.size(); ++f) {
-    if (amplitudes[f] == 0) continue;
-    a.push_back(amplitudes[f]);
-    theta.push_back(frequencies[f]);
-  }
-  return crossing(
-      "target*sum(s in -m..n-1-m: exp(-beta*sum(f in 0..planes-1: a[f]*(1 - cos(s*theta[f]))))) - "
-      "1",
-      "beta", scale,
-      {{{"planes", std::to_string(theta.size())},
-        {"target", question.mass.str()},
-        {"m", std::to_string(question.offset)},
-        {"n", std::to_string(length)}},
-       {{"a", entries(a)}, {"theta", entries(theta)}}});
+  std::vector<ComplexAmplitude> head;
+  for (const Rational& a : amplitudes) head.push_back({a, 0});
+  HorizonQuestion at = question;
+  std::vector<Fact> facts{head_fact(head)};
+  at.scale = scale.hi;
+  facts.push_back(softmax_fact(head, frequencies, at, length, true));
+  at.scale = scale.lo;
+  if (scale.lo > 0) facts.push_back(softmax_fact(head, frequencies, at, length, false));
+  return facts;
 }
 
 std::vector<Fact> index_horizon_facts(const std::vector<ComplexAmplitude>& amplitudes,
@@ -305,71 +326,33 @@ std::vector<Fact> index_horizon_facts(const std::vector<ComplexAmplitude>& ampli
                                       const HorizonQuestion& question, const Survival& survival,
                                       const Exclusion& exclusion) {
   std::vector<Fact> facts{head_fact(amplitudes)};
-  std::vector<Rational> re;
-  std::vector<Rational> im;
-  std::vector<Formula> theta;
-  bool real = true;
-  for (std::size_t f = 0; f < amplitudes.size(); ++f) {
-    const ComplexAmplitude& b = amplitudes[f];
-    if (b.re == 0 && b.im == 0) continue;
-    re.push_back(b.re);
-    im.push_back(b.im);
-    theta.push_back(frequencies[f]);
-    real = real && b.im == 0;
-  }
-  const std::string mass =
-      "1/sum(s in -m..n-1-m: exp(-beta*sum(f in 0..planes-1: re[f]*(1 - cos(s*theta[f]))" +
-      std::string(real ? "" : " + im[f]*sin(s*theta[f])") + ")))";
-  const auto names = [&](std::int64_t n) {
-    Names result{{{"planes", std::to_string(theta.size())},
-                  {"beta", question.scale.str()},
-                  {"m", std::to_string(question.offset)},
-                  {"n", std::to_string(n)}},
-                 {{"re", entries(re)}, {"theta", entries(theta)}}};
-    if (!real) result.tables.emplace_back("im", entries(im));
-    return result;
-  };
   const bool kept = survival.guaranteed > 0;
   const std::int64_t last = kept ? survival.guaranteed : question.offset + 1;
-  facts.push_back(mass_fact(mass, survival.mass, question.mass, kept, names(last)));
-  if (!survival.capped)
-    facts.push_back(missed_fact(mass, names(kept ? last + 1 : last), question.mass));
+  facts.push_back(softmax_fact(amplitudes, frequencies, question, last, kept));
+  if (kept && !survival.capped)
+    facts.push_back(softmax_fact(amplitudes, frequencies, question, last + 1, false));
 
   if (!exclusion.bound) return facts;
-  const Lag shortest = question.offset + 1;
-  const Lag n = std::max<Lag>(*exclusion.bound + 1, shortest);
+  const Lag n = std::max<Lag>(*exclusion.bound + 1, question.offset + 1);
+  if (!exclusion.head.empty()) {
+    Fact fact =
+        softmax_fact(exclusion.head, frequencies, question, static_cast<std::int64_t>(n), false);
+    fact["bound"] = {{"frequencies", entries(frequencies)}, {"mass", question.mass.str()}};
+    facts.push_back(std::move(fact));
+    return facts;
+  }
+  std::vector<Formula> turning;  // whole turns give equal keys: nothing to gain there
+  std::copy_if(frequencies.begin(), frequencies.end(), std::back_inserter(turning),
+               [](const Formula& f) { return !turns_wholly(f); });
   Names game{{{"beta", question.scale.str()},
               {"target", question.mass.str()},
               {"m", std::to_string(question.offset)},
-              {"n", n.str()}},
+              {"n", n.str()},
+              {"planes", std::to_string(turning.size())}},
              {}};
-  if (exclusion.head.empty()) {
-    std::vector<Formula> turning;  // whole turns give equal keys: nothing to gain there
-    std::copy_if(frequencies.begin(), frequencies.end(), std::back_inserter(turning),
-                 [](const Formula& f) { return !turns_wholly(f); });
-    game.where.emplace_back("planes", std::to_string(turning.size()));
-    if (!turning.empty()) game.tables.emplace_back("theta", entries(turning));
-    facts.push_back(
-        relation(turning.empty() ? "log(n - 1) > log(1/target - 1)" : far_exclusion, game));
-    return facts;
-  }
-  const auto mixture =
-      index_mixture(exclusion.head, frequencies, question, static_cast<std::int64_t>(n));
-  if (!mixture)
-    throw Error(ErrorCode::undecided,
-                "the bound " + exclusion.bound->str() +
-                    " is too close for a certificate with weights of 15 digits");
-  game.where.emplace_back("lags", std::to_string(mixture->lags.size()));
-  game.where.emplace_back("total", std::to_string(LagParts::total));
-  game.tables.emplace_back("lag", whole(mixture->lags));
-  game.tables.emplace_back("parts", whole(mixture->parts));
-  game.where.emplace_back("planes", std::to_string(frequencies.size()));
-  game.tables.emplace_back("theta", entries(frequencies));
-  facts.push_back(relation(
-      "all(j in 0..lags-1: parts[j] > 0 and lag[j] >= -m and lag[j] <= n-1-m and lag[j] != 0) and "
-      "all(j in 0..lags-2: lag[j] < lag[j+1]) and sum(j in 0..lags-1: parts[j]) = total and " +
-          std::string(index_exclusion),
-      game));
+  if (!turning.empty()) game.tables.emplace_back("theta", entries(turning));
+  facts.push_back(
+      relation(turning.empty() ? "log(n - 1) > log(1/target - 1)" : far_exclusion, game));
   return facts;
 }
 

@@ -516,77 +516,16 @@ bool index_excluded(const std::vector<ComplexAmplitude>& head,
   const double error = terms.error() + 4096 * unit_roundoff;
   double size = 1;
   for (const Amplitude& b : terms.head()) size += std::abs(b.real()) + std::abs(b.imag());
+  // And room for the errors of who checks it (docs/certificates.md, softmax).
   const double gap =
       std::max(0.0, tangent_gap(s, terms.head(), scale)) * (1 + 4 * error) +
-      scale * size * (4 * error + static_cast<double>(waves.planes() + 8) * unit_roundoff * 4);
+      scale * size * (4 * error + static_cast<double>(waves.planes() + 8) * unit_roundoff * 4) +
+      32 * scale * scale * static_cast<double>(waves.planes() + 10) * unit_roundoff;
   using I = theory::Interval<40>;
   const I least = I(enclosure_of(s.sum, terms.error()).lo) * exp(I(-I(gap)));
   const Enclosure bound = enclosure(I(I(1) / (I(1) + least)));
   if (most != nullptr) *most = bound.hi;
   return bound.hi < question.mass;
-}
-
-std::optional<LagParts> index_mixture(const std::vector<ComplexAmplitude>& head,
-                                      const std::vector<Formula>& frequencies,
-                                      const HorizonQuestion& question, std::int64_t length) {
-  check_index(head, frequencies, question);
-  if (length < 2 || length <= question.offset || length > longest_horizon) return std::nullopt;
-  const Waves waves(frequencies);
-  const auto scale = question.scale.convert_to<double>();
-  const std::int64_t first = -question.offset;
-  const std::vector<double> terms = all_terms(Terms(waves, doubles(head), scale), first,
-                                              static_cast<std::size_t>(length), question.stop);
-  std::vector<std::size_t> order;  // the heaviest first
-  for (std::size_t s = 0; s < terms.size(); ++s)
-    if (terms[s] > 0 && std::isfinite(terms[s])) order.push_back(s);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t s, std::size_t t) { return terms[s] > terms[t]; });
-  const double wanted = std::log(Rational(1 / question.mass - 1).convert_to<double>());
-
-  // The `count` heaviest lags in whole parts, if they prove it; doubles, with room for their
-  // errors.
-  const auto mixture = [&](std::size_t count) -> std::optional<LagParts> {
-    RunningSum sum;
-    for (std::size_t i = 0; i < count; ++i) sum.add(terms[order[i]]);
-    LagParts result;
-    std::int64_t left = LagParts::total;
-    std::vector<std::pair<std::int64_t, std::int64_t>> parts;  // lag, parts
-    for (std::size_t i = 0; i < count; ++i) {
-      const double share = terms[order[i]] / sum.value() * static_cast<double>(LagParts::total);
-      const auto some = static_cast<std::int64_t>(std::floor(share));
-      if (some < 1) break;
-      parts.emplace_back(first + static_cast<std::int64_t>(order[i]), some);
-      left -= some;
-    }
-    if (parts.empty() || parts.front().second + left < 1) return std::nullopt;
-    parts.front().second += left;
-    std::sort(parts.begin(), parts.end());
-    std::vector<double> weights(terms.size());
-    RunningSum entropy;
-    for (const auto& [lag, some] : parts) {
-      const double w = static_cast<double>(some) / static_cast<double>(LagParts::total);
-      weights[static_cast<std::size_t>(lag - first)] = w;
-      entropy.add(-w * std::log(w));
-      result.lags.push_back(lag);
-      result.parts.push_back(some);
-    }
-    const double pull = largest_pull(slope(std::move(weights), waves, first, question.stop));
-    if (!(entropy.value() - scale * pull > wanted + 1e-11 * (1 + scale))) return std::nullopt;
-    return result;
-  };
-  auto result = mixture(order.size());
-  if (!result) return std::nullopt;
-  std::size_t fails = 0;
-  for (std::size_t holds = result->lags.size(); holds - fails > 1 + holds / 256;) {
-    const std::size_t middle = fails + (holds - fails) / 2;
-    if (auto fewer = mixture(middle)) {
-      holds = middle;
-      result = std::move(fewer);
-    } else {
-      fails = middle;
-    }
-  }
-  return result;
 }
 
 Exclusion index_far_exclusion(const std::vector<Formula>& frequencies,

@@ -78,7 +78,7 @@ struct Exclusion {
                                                          const std::vector<Formula>& frequencies,
                                                          const HorizonQuestion& question,
                                                          std::int64_t length);
-/// What makes a scale above 0 that number. Cost: none.
+/// What makes a scale above 0 that number. Cost: twice index_mass.
 [[nodiscard]] std::vector<Fact> index_least_scale_facts(const std::vector<Rational>& amplitudes,
                                                         const std::vector<Formula>& frequencies,
                                                         const HorizonQuestion& question,
@@ -114,26 +114,6 @@ struct IndexHorizon {
                                   const HorizonQuestion& question, std::int64_t length,
                                   Rational* most = nullptr);
 
-/// A mixture of lags: lags[j], increasing, has parts[j] of `total` parts, all parts together.
-struct LagParts {
-  static constexpr std::int64_t total = 1'000'000'000'000'000;
-  std::vector<std::int64_t> lags;
-  std::vector<std::int64_t> parts;
-};
-
-/// What proves, without exponentials, that no head of equal keys has the mass at this length: few
-/// lags with weights w such that, by Gibbs' inequality,
-///     log S >= sum_j w_j log(1/w_j) - scale * max_f |sum_j w_j (1 - e^{i theta_f s_j})|
-/// is above log(1/mass - 1) for every head. The weights are those of the tangent at `head`, on as
-/// many of the heaviest lags as it takes. Nothing where `head` does not prove it. Guarantee:
-/// Heuristic, with room for the errors of doubles; index_horizon_facts() states it, the checker
-/// proves it. Cost: about 20 passes of 4 operations per plane and lag. Shapes, domain and source as
-/// index_mass.
-[[nodiscard]] std::optional<LagParts> index_mixture(const std::vector<ComplexAmplitude>& head,
-                                                    const std::vector<Formula>& frequencies,
-                                                    const HorizonQuestion& question,
-                                                    std::int64_t length);
-
 /// The bound that equal weights on all lags give, of any size up to 10^100: sum_s e^{i theta s} has
 /// a closed form. From length `above` + 1 on. Guarantee: proven. Cost: O(planes) per length tried,
 /// a few hundred of them. Source: R9.
@@ -142,8 +122,8 @@ struct LagParts {
 
 /// What proves both numbers: the amplitudes are those of a head, its mass at the length it survives
 /// to and at the next, and what holds every head down at the length after the bound. Shapes as
-/// index_mass; `survival` and `exclusion` are of the same question. Error(undecided) where the
-/// bound is too close for a mixture in parts of 10^-15. Cost: index_mixture. Source: R9.
+/// index_mass; `survival` and `exclusion` are of the same question. Cost: three times index_mass.
+/// Source: R9.
 [[nodiscard]] std::vector<Fact> index_horizon_facts(const std::vector<ComplexAmplitude>& amplitudes,
                                                     const std::vector<Formula>& frequencies,
                                                     const HorizonQuestion& question,

@@ -505,10 +505,8 @@ Answers index_horizon_answers(const Question& q) {
   }
   const IndexHorizon found = index_horizon_of_table(planes_of(q), question);
   cap(answers, q, question.offset, found.survival, found.exclusion, Json::object());
-  const auto length = std::max<std::int64_t>(found.survival.guaranteed, 1);
-  if (checkable(2.0 * static_cast<double>(planes_of(q).size()) * static_cast<double>(length)))
-    answers.facts = index_horizon_facts(found.amplitudes, planes_of(q), question, found.survival,
-                                        found.exclusion);
+  answers.facts = index_horizon_facts(found.amplitudes, planes_of(q), question, found.survival,
+                                      found.exclusion);
   return answers;
 }
 
@@ -543,8 +541,7 @@ Answers index_scale(const Question& q) {
     answer.decided = scale->exact() || narrow(*scale);
     answer.detail["amplitudes"] = weights(amplitudes);
     answer.method = "bisection";
-    if (scale->hi > 0 &&
-        checkable(2.0 * static_cast<double>(planes_of(q).size()) * static_cast<double>(length)))
+    if (scale->hi > 0)
       append(answers.facts,
              index_least_scale_facts(amplitudes, planes_of(q), question, length, *scale));
     answers.at.push_back(std::move(answer));
