@@ -89,9 +89,7 @@ void add_plot(CLI::App& root, int& exit_code) {
   app.add_option("store", args->store, "A store that `ropewalk sweep` made")
       ->required()
       ->type_name("STORE");
-  app.add_option("kind", args->kind, "lengths, steps, heat, bases or horizons")
-      ->required()
-      ->type_name("KIND");
+  app.add_option("kind", args->kind, "What is drawn: see below")->required()->type_name("KIND");
   app.add_option("--out", args->out, "The image to write: .svg, .png or .pdf")
       ->required()
       ->type_name("FILE");
