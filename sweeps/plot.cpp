@@ -25,6 +25,12 @@ using Rows = std::vector<Row>;
 double middle(const Row& row) { return enclosure_of(row).middle().convert_to<double>(); }
 double number(const std::string& text) { return theory::Formula::parse(text).as<double>(); }
 
+// An enclosure whose middle would be no fair value: it is drawn as a bar from end to end.
+bool wide(const Row& row) {
+  const Enclosure x = enclosure_of(row);
+  return (x.hi - x.lo) * 50 > abs(x.hi);
+}
+
 std::string text_of(const auto& value) {
   std::ostringstream out;
   out.precision(12);
@@ -83,6 +89,7 @@ std::map<std::string, std::string> short_names(const Rows& rows) {
 struct Line {
   std::string name;
   std::vector<std::pair<double, double>> points;
+  std::vector<std::array<double, 3>> open;  // undecided: x, and the enclosure that was reached
 };
 
 struct Panel {
@@ -108,19 +115,106 @@ struct Drawing {
 
 constexpr int width = 960;
 
-// The range of an axis and whether it is logarithmic.
-std::string range(char axis, double low, double high, bool logarithmic) {
-  logarithmic = logarithmic && low > 0 && high > 8 * low;
-  const double room =
-      high > low ? (axis == 'x' ? 0 : 0.06 * (high - low)) : std::abs(low) / 2 + 1e-300;
-  const std::string name(1, axis);
-  std::string out = (logarithmic ? "set" : "unset") + std::string(" logscale ") + name + "\nset " +
-                    name + "range [";
-  if (logarithmic && high > low)
-    out += axis == 'x' ? text_of(low) + ":" + text_of(high) : "*:*";
-  else
-    out += text_of(low - room) + ":" + text_of(high + room);
-  return out + "]\n";
+// What an axis spans. Whole decades where it is logarithmic.
+class Span {
+ public:
+  void include(double value) {
+    low_ = std::min(low_, value);
+    high_ = std::max(high_, value);
+  }
+  [[nodiscard]] std::string lengthwise(bool logarithmic) const {
+    const double room = high_ > low_ ? 0 : low_ / 2;
+    return set('x', logarithmic && reaches_far(), low_ - room, high_ + room);
+  }
+  [[nodiscard]] std::string upwards(bool logarithmic) const {
+    if (logarithmic && reaches_far())
+      return set('y', true, bottom(), std::pow(10, std::ceil(std::log10(high_))));
+    const double room = high_ > low_ ? 0.06 * (high_ - low_) : std::abs(low_) / 2 + 1e-300;
+    return set('y', false, low_ - room, high_ + room);
+  }
+  // Of a logarithmic axis upwards.
+  [[nodiscard]] double bottom() const { return std::pow(10, std::floor(std::log10(low_))); }
+
+ private:
+  [[nodiscard]] bool reaches_far() const { return low_ > 0 && high_ > 8 * low_; }
+  static std::string set(char axis, bool logarithmic, double low, double high) {
+    const std::string name(1, axis);
+    return (logarithmic ? "set logscale " : "unset logscale ") + name + "\nset " + name +
+           "range [" + text_of(low) + ":" + text_of(high) + "]\n";
+  }
+  double low_ = std::numeric_limits<double>::infinity();
+  double high_ = -std::numeric_limits<double>::infinity();
+};
+
+// One panel's ranges, data and plot command; `keyed`: names the lines below it.
+void add_panel(std::ostringstream& out, const Panel& panel, const std::string& id, const Axes& axes,
+               bool keyed, const std::map<std::string, std::size_t>& looks) {
+  Span x_span;
+  Span y_span;
+  std::size_t most = 0;
+  for (const Line& line : panel.lines) {
+    most = std::max(most, line.points.size());
+    for (const auto& [x, y] : line.points) {
+      x_span.include(x);
+      y_span.include(y);
+    }
+    for (const auto& [x, low, high] : line.open) {
+      x_span.include(x);
+      y_span.include(high);
+      if (!axes.logarithmic) y_span.include(low);
+    }
+  }
+  out << "set title " << quoted(panel.title) << " noenhanced\n"
+      << x_span.lengthwise(axes.logarithmic) << y_span.upwards(axes.logarithmic);
+
+  std::string plots;
+  const auto plot = [&](const std::string& data, const std::string& how) {
+    plots += (plots.empty() ? "plot " : ", \\\n     ") + data + " using " + how;
+  };
+  const std::string above = "$above" + id;
+  if (!panel.above.empty()) {
+    out << above << " << EOD\n";
+    for (const auto& stretch : panel.above) {
+      for (const auto& [x, bound, margin] : stretch)
+        out << x << ' ' << bound << ' ' << margin << '\n';
+      out << '\n';
+    }
+    out << "EOD\n";
+    plot(above, "1:2:3 with filledcurves fc rgb '#d55e00' fs transparent solid 0.3 notitle");
+  }
+  for (std::size_t i = 0; i < panel.lines.size(); ++i) {
+    const Line& line = panel.lines[i];
+    const std::string place = id + "_" + std::to_string(i);
+    const std::size_t look = looks.at(line.name);
+    const std::string colour = " lt " + std::to_string(look % 8 + 1);
+    const bool plain = axes.style == "linespoints" && most > 40;
+    out << "$line" << place << " << EOD\n";
+    double before = -std::numeric_limits<double>::infinity();
+    for (const auto& [x, y] : line.points) {
+      // A line does not run over what is not known.
+      if (std::any_of(line.open.begin(), line.open.end(),
+                      [&](const auto& bar) { return bar[0] > before && bar[0] < x; }))
+        out << '\n';
+      out << x << ' ' << y << '\n';
+      if (axes.sorted) before = x;
+    }
+    out << "EOD\n";
+    plot("$line" + place, "1:2 with " + (plain ? "lines" : axes.style) + colour + " dt " +
+                              std::to_string(look / 8 + 1) + " lw 2" +
+                              (axes.style == "linespoints" && !plain ? " pt 7 ps 0.4" : "") +
+                              (keyed ? " title " + quoted(line.name) : " notitle"));
+    if (line.open.empty()) continue;
+    out << "$open" << place << " << EOD\n";
+    for (const auto& [x, low, high] : line.open)
+      out << x << ' ' << high << ' ' << (axes.logarithmic ? std::max(low, y_span.bottom()) : low)
+          << ' ' << high << '\n';
+    out << "EOD\n";
+    plot("$open" + place, "1:2:3:4 with yerrorbars" + colour + " pt 0 lw 1 notitle");
+  }
+  if (!panel.above.empty())
+    plot(above,
+         "1:3 with points pt 7 ps 0.4 lc rgb '#d55e00' title 'margin above the published bound'");
+  out << plots << '\n';
 }
 
 // Panels one below the other; a key only where the next panel has other lines.
@@ -128,12 +222,15 @@ std::optional<Drawing> draw_panels(std::vector<Panel> panels, const Axes& axes,
                                    const std::string& title) {
   for (Panel& panel : panels) {
     for (Line& line : panel.lines) {
-      if (axes.logarithmic)
+      if (axes.logarithmic) {
         std::erase_if(line.points,
                       [](const auto& point) { return point.first <= 0 || point.second <= 0; });
+        std::erase_if(line.open, [](const auto& bar) { return bar[0] <= 0 || bar[2] <= 0; });
+      }
       if (axes.sorted) std::sort(line.points.begin(), line.points.end());
     }
-    std::erase_if(panel.lines, [](const Line& line) { return line.points.empty(); });
+    std::erase_if(panel.lines,
+                  [](const Line& line) { return line.points.empty() && line.open.empty(); });
   }
   std::erase_if(panels, [](const Panel& panel) { return panel.lines.empty(); });
   if (panels.empty()) return std::nullopt;
@@ -169,21 +266,6 @@ std::optional<Drawing> draw_panels(std::vector<Panel> panels, const Axes& axes,
 
   std::ostringstream out;
   out.precision(8);
-  for (std::size_t p = 0; p < panels.size(); ++p) {
-    for (std::size_t i = 0; i < panels[p].lines.size(); ++i) {
-      out << "$line" << p << "_" << i << " << EOD\n";
-      for (const auto& [x, y] : panels[p].lines[i].points) out << x << ' ' << y << '\n';
-      out << "EOD\n";
-    }
-    if (panels[p].above.empty()) continue;
-    out << "$above" << p << " << EOD\n";
-    for (const auto& stretch : panels[p].above) {
-      for (const auto& [x, bound, margin] : stretch)
-        out << x << ' ' << bound << ' ' << margin << '\n';
-      out << '\n';
-    }
-    out << "EOD\n";
-  }
   const auto share = [&](int pixels) { return static_cast<double>(pixels) / drawing.height; };
   out << "set multiplot title " << quoted(title) << " noenhanced\n"
       << "set lmargin 12\nset rmargin 4\nset xlabel " << quoted(axes.x)
@@ -192,51 +274,12 @@ std::optional<Drawing> draw_panels(std::vector<Panel> panels, const Axes& axes,
   if (!axes.logarithmic) out << "set format x '%g'\n";
   int top = drawing.height - heading;
   for (std::size_t p = 0; p < panels.size(); ++p) {
-    const Panel& panel = panels[p];
-    constexpr double inf = std::numeric_limits<double>::infinity();
-    double x0 = inf;
-    double x1 = -inf;
-    double y0 = inf;
-    double y1 = -inf;
-    std::size_t most = 0;
-    for (const Line& line : panel.lines) {
-      most = std::max(most, line.points.size());
-      for (const auto& [x, y] : line.points) {
-        x0 = std::min(x0, x);
-        x1 = std::max(x1, x);
-        y0 = std::min(y0, y);
-        y1 = std::max(y1, y);
-      }
-    }
     top -= heights[p];
-    out << "set size 1," << share(heights[p]) << "\nset origin 0," << share(top) << "\nset title "
-        << quoted(panel.title) << " noenhanced\n"
-        << range('x', x0, x1, axes.logarithmic) << range('y', y0, y1, axes.logarithmic);
+    out << "set size 1," << share(heights[p]) << "\nset origin 0," << share(top) << '\n';
     if (keys[p])
       out << "set key outside below horizontal Left reverse noenhanced samplen 2 maxcols "
           << columns[p] << '\n';
-    out << "plot ";
-    std::string separator;
-    const auto plot = [&](const std::string& data, const std::string& how) {
-      out << separator << data << " using " << how;
-      separator = ", \\\n     ";
-    };
-    const std::string above = "$above" + std::to_string(p);
-    if (!panel.above.empty())
-      plot(above, "1:2:3 with filledcurves fc rgb '#d55e00' fs transparent solid 0.3 notitle");
-    for (std::size_t i = 0; i < panel.lines.size(); ++i) {
-      const std::size_t look = looks.at(panel.lines[i].name);
-      const bool plain = axes.style == "linespoints" && most > 40;
-      plot("$line" + std::to_string(p) + "_" + std::to_string(i),
-           "1:2 with " + (plain ? "lines" : axes.style) + " lt " + std::to_string(look % 8 + 1) +
-               " dt " + std::to_string(look / 8 + 1) + " lw 2" +
-               (axes.style == "linespoints" && !plain ? " pt 7 ps 0.4" : "") +
-               (keys[p] ? " title " + quoted(panel.lines[i].name) : " notitle"));
-    }
-    if (!panel.above.empty())
-      plot(above,
-           "1:3 with points pt 7 ps 0.4 lc rgb '#d55e00' title 'margin above the published bound'");
-    out << '\n';
+    add_panel(out, panels[p], std::to_string(p), axes, keys[p], looks);
   }
   out << "unset multiplot\n";
   drawing.program = out.str();
@@ -329,8 +372,12 @@ std::optional<Drawing> draw_against_length(const Rows& rows, const std::string& 
         if (values[parameter].size() > 1) add(v);
       if (name.empty()) name = row.quantity;
       const auto [place, fresh] = at.emplace(name, panel.lines.size());
-      if (fresh) panel.lines.push_back({name, {}});
-      panel.lines[place->second].points.emplace_back(number(row.length), middle(row));
+      if (fresh) panel.lines.push_back({name, {}, {}});
+      Line& line = panel.lines[place->second];
+      if (wide(row))
+        line.open.push_back({number(row.length), number(row.lo), number(row.hi)});
+      else
+        line.points.emplace_back(number(row.length), middle(row));
     }
     if (style == "linespoints") mark_above(panel, one_table ? group : rows);
     panels.push_back(std::move(panel));
@@ -392,7 +439,7 @@ std::optional<Drawing> draw_front(const Rows& rows, const std::string& title) {
         return number(pairs(a->parameters).at("weight")) <
                number(pairs(b->parameters).at("weight"));
       });
-      Line line{name, {}};
+      Line line{name, {}, {}};
       for (const Row* row : list) {
         const Json detail = Json::parse(row->detail);
         line.points.emplace_back(number(detail["index"].get<std::string>()),
@@ -443,9 +490,12 @@ std::optional<Drawing> draw_horizons(const Rows& rows, const std::string& title)
   if (const std::string axis = varying(rows); !axis.empty()) {
     Panel panel;
     for (const std::string& question : order) {
-      Line line{name_of(question), {}};
+      Line line{name_of(question), {}, {}};
       for (const auto& [table, row] : longest[question])
-        line.points.emplace_back(number(pairs(row->coordinates).at(axis)), middle(*row));
+        if (const double x = number(pairs(row->coordinates).at(axis)); wide(*row))
+          line.open.push_back({x, number(row->lo), number(row->hi)});
+        else
+          line.points.emplace_back(x, middle(*row));
       panel.lines.push_back(std::move(line));
     }
     return draw_panels({panel}, {axis, "horizon (tokens)"}, title);
@@ -474,7 +524,9 @@ std::optional<Drawing> draw_horizons(const Rows& rows, const std::string& title)
       data << at << ' '
            << static_cast<double>(t) +
                   (static_cast<double>(q) - (questions - 1) / 2) / (questions + 1)
-           << ' ' << value << '\n';
+           << (wide(*found->second)
+                   ? " \"" + found->second->lo + " to " + found->second->hi + "\"\n"
+                   : " \"" + text_of(value) + "\"\n");
     }
     data << "EOD\n";
   }
@@ -493,8 +545,8 @@ std::optional<Drawing> draw_horizons(const Rows& rows, const std::string& title)
     const std::string look = std::to_string(q % 8 + 1);
     out << separator << name << " using 1:2 with points pt 7 ps 0.7 lt " << look << " title "
         << quoted(name_of(order[q])) << ", \\\n     " << name
-        << " using 1:2:(sprintf('%.0f', $3)) with labels left offset char 0.8,0 font ',11' tc lt "
-        << look << " notitle";
+        << " using 1:2:3 with labels left offset char 0.8,0 font ',11' tc lt " << look
+        << " notitle";
     separator = ", \\\n     ";
   }
   out << '\n';

@@ -32,7 +32,8 @@ struct PictureOptions {
 };
 
 /// The gnuplot program, data included. Throws Error(bad_value) for a kind that is not there, or
-/// that the store has no rows for. Values are drawn at the middle of their enclosures.
+/// that the store has no rows for. Values are drawn at the middle of their enclosures, and
+/// enclosures wider than a fiftieth as bars.
 [[nodiscard]] std::string picture_program(const Store& store, std::string_view kind,
                                           const PictureOptions& options);
 /// Whether picture_program() would find rows.
