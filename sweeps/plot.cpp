@@ -89,7 +89,8 @@ std::map<std::string, std::string> short_names(const Rows& rows) {
 struct Line {
   std::string name;
   std::vector<std::pair<double, double>> points;
-  std::vector<std::array<double, 3>> open;  // undecided: x, and the enclosure that was reached
+  std::vector<std::array<double, 3>> open;  // x, and an enclosure too wide for a point
+  std::vector<double> gaps;                 // where the line is broken: a value no axis holds
 };
 
 struct Panel {
@@ -151,9 +152,9 @@ void add_panel(std::ostringstream& out, const Panel& panel, const std::string& i
                bool keyed, const std::map<std::string, std::size_t>& looks) {
   Span x_span;
   Span y_span;
-  std::size_t most = 0;
+  std::size_t points = 0;
   for (const Line& line : panel.lines) {
-    most = std::max(most, line.points.size());
+    points += line.points.size();
     for (const auto& [x, y] : line.points) {
       x_span.include(x);
       y_span.include(y);
@@ -187,13 +188,14 @@ void add_panel(std::ostringstream& out, const Panel& panel, const std::string& i
     const std::string place = id + "_" + std::to_string(i);
     const std::size_t look = looks.at(line.name);
     const std::string colour = " lt " + std::to_string(look % 8 + 1);
-    const bool plain = axes.style == "linespoints" && most > 40;
+    // Points where there are few; always where a line has no length.
+    const bool plain =
+        axes.style == "linespoints" && points > 80 && line.points.size() > 1 && line.gaps.empty();
     out << "$line" << place << " << EOD\n";
     double before = -std::numeric_limits<double>::infinity();
     for (const auto& [x, y] : line.points) {
-      // A line does not run over what is not known.
-      if (std::any_of(line.open.begin(), line.open.end(),
-                      [&](const auto& bar) { return bar[0] > before && bar[0] < x; }))
+      if (std::any_of(line.gaps.begin(), line.gaps.end(),
+                      [&](double gap) { return gap > before && gap < x; }))
         out << '\n';
       out << x << ' ' << y << '\n';
       if (axes.sorted) before = x;
@@ -222,6 +224,9 @@ std::optional<Drawing> draw_panels(std::vector<Panel> panels, const Axes& axes,
                                    const std::string& title) {
   for (Panel& panel : panels) {
     for (Line& line : panel.lines) {
+      for (const auto& [x, y] : line.points)
+        if (axes.logarithmic && (x <= 0 || y <= 0)) line.gaps.push_back(x);
+      for (const auto& bar : line.open) line.gaps.push_back(bar[0]);
       if (axes.logarithmic) {
         std::erase_if(line.points,
                       [](const auto& point) { return point.first <= 0 || point.second <= 0; });
@@ -246,18 +251,16 @@ std::optional<Drawing> draw_panels(std::vector<Panel> panels, const Axes& axes,
   };
 
   std::vector<int> heights;
-  std::vector<int> columns;
-  std::vector<bool> keys;
+  std::vector<int> key_rows;  // 0: no key
   for (std::size_t p = 0; p < panels.size(); ++p) {
-    std::size_t longest = panels[p].above.empty() ? 0 : 35;
+    const bool marked = !panels[p].above.empty();
+    std::size_t longest = marked ? 35 : 0;
     for (const Line& line : panels[p].lines) longest = std::max(longest, line.name.size());
-    columns.push_back(std::clamp(width / (60 + 8 * static_cast<int>(longest)), 1, 6));
-    keys.push_back(p + 1 == panels.size() || names(panels[p]) != names(panels[p + 1]) ||
-                   !panels[p].above.empty());
-    const int entries =
-        static_cast<int>(panels[p].lines.size()) + (panels[p].above.empty() ? 0 : 1);
-    heights.push_back((panels.size() == 1 ? 440 : 300) +
-                      (keys.back() ? 22 * ((entries + columns.back() - 1) / columns.back()) : 0));
+    const int columns = std::clamp(width / (60 + 8 * static_cast<int>(longest)), 1, 6);
+    const int entries = static_cast<int>(panels[p].lines.size()) + (marked ? 1 : 0);
+    const bool keyed = marked || p + 1 == panels.size() || names(panels[p]) != names(panels[p + 1]);
+    key_rows.push_back(keyed ? (entries + columns - 1) / columns : 0);
+    heights.push_back((panels.size() == 1 ? 440 : 300) + 22 * key_rows.back());
   }
   constexpr int heading = 40;
   Drawing drawing;
@@ -276,10 +279,10 @@ std::optional<Drawing> draw_panels(std::vector<Panel> panels, const Axes& axes,
   for (std::size_t p = 0; p < panels.size(); ++p) {
     top -= heights[p];
     out << "set size 1," << share(heights[p]) << "\nset origin 0," << share(top) << '\n';
-    if (keys[p])
-      out << "set key outside below horizontal Left reverse noenhanced samplen 2 maxcols "
-          << columns[p] << '\n';
-    add_panel(out, panels[p], std::to_string(p), axes, keys[p], looks);
+    if (key_rows[p] > 0)
+      out << "set key outside below vertical Left reverse noenhanced samplen 2 maxrows "
+          << key_rows[p] << '\n';
+    add_panel(out, panels[p], std::to_string(p), axes, key_rows[p] > 0, looks);
   }
   out << "unset multiplot\n";
   drawing.program = out.str();
@@ -372,7 +375,7 @@ std::optional<Drawing> draw_against_length(const Rows& rows, const std::string& 
         if (values[parameter].size() > 1) add(v);
       if (name.empty()) name = row.quantity;
       const auto [place, fresh] = at.emplace(name, panel.lines.size());
-      if (fresh) panel.lines.push_back({name, {}, {}});
+      if (fresh) panel.lines.push_back({name, {}, {}, {}});
       Line& line = panel.lines[place->second];
       if (wide(row))
         line.open.push_back({number(row.length), number(row.lo), number(row.hi)});
@@ -439,7 +442,7 @@ std::optional<Drawing> draw_front(const Rows& rows, const std::string& title) {
         return number(pairs(a->parameters).at("weight")) <
                number(pairs(b->parameters).at("weight"));
       });
-      Line line{name, {}, {}};
+      Line line{name, {}, {}, {}};
       for (const Row* row : list) {
         const Json detail = Json::parse(row->detail);
         line.points.emplace_back(number(detail["index"].get<std::string>()),
@@ -490,7 +493,7 @@ std::optional<Drawing> draw_horizons(const Rows& rows, const std::string& title)
   if (const std::string axis = varying(rows); !axis.empty()) {
     Panel panel;
     for (const std::string& question : order) {
-      Line line{name_of(question), {}, {}};
+      Line line{name_of(question), {}, {}, {}};
       for (const auto& [table, row] : longest[question])
         if (const double x = number(pairs(row->coordinates).at(axis)); wide(*row))
           line.open.push_back({x, number(row->lo), number(row->hi)});
@@ -517,16 +520,15 @@ std::optional<Drawing> draw_horizons(const Rows& rows, const std::string& title)
       const auto found = longest[order[q]].find(tables[t]);
       if (found == longest[order[q]].end()) continue;
       // No length at all stands at the left end, as 0. Questions stand one below the other.
-      const double value = middle(*found->second);
-      const double at = std::max(value, 1.0);
-      least = std::min(least, at);
-      most = std::max(most, at);
-      data << at << ' '
-           << static_cast<double>(t) +
-                  (static_cast<double>(q) - (questions - 1) / 2) / (questions + 1)
-           << (wide(*found->second)
-                   ? " \"" + found->second->lo + " to " + found->second->hi + "\"\n"
-                   : " \"" + text_of(value) + "\"\n");
+      const Row& row = *found->second;
+      const double height =
+          static_cast<double>(t) + (static_cast<double>(q) - (questions - 1) / 2) / (questions + 1);
+      const double low = std::max(wide(row) ? number(row.lo) : middle(row), 1.0);
+      const double high = std::max(wide(row) ? number(row.hi) : middle(row), 1.0);
+      least = std::min(least, low);
+      most = std::max(most, high);
+      data << low << ' ' << height << ' ' << high << " \""
+           << (wide(row) ? row.lo + " to " + row.hi : text_of(middle(row))) << "\"\n";
     }
     data << "EOD\n";
   }
@@ -545,7 +547,8 @@ std::optional<Drawing> draw_horizons(const Rows& rows, const std::string& title)
     const std::string look = std::to_string(q % 8 + 1);
     out << separator << name << " using 1:2 with points pt 7 ps 0.7 lt " << look << " title "
         << quoted(name_of(order[q])) << ", \\\n     " << name
-        << " using 1:2:3 with labels left offset char 0.8,0 font ',11' tc lt " << look
+        << " using 1:2:($3-$1):(0) with vectors nohead lw 3 lt " << look << " notitle, \\\n     "
+        << name << " using 3:2:4 with labels left offset char 0.8,0 font ',11' tc lt " << look
         << " notitle";
     separator = ", \\\n     ";
   }

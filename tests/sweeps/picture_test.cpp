@@ -177,6 +177,46 @@ TEST_CASE("pictures: the front joins the margins of the heads found, by weight")
   CHECK_FALSE(can_draw(store, "lengths", {}));
 }
 
+TEST_CASE("pictures: a line is broken where its value has no point; a wide enclosure is a bar") {
+  const Folder folder("wide");
+  Store store(folder / "a.sqlite", Store::Access::create);
+  static const auto undecided = [](const Question& q) {
+    Answers answers;
+    for (const Lag& n : q.lengths) {
+      Answer answer;
+      answer.value =
+          n == 8 ? Enclosure(0, theory::Rational(1, 4)) : Enclosure(theory::Rational(1) / n);
+      answer.decided = n != 8;
+      if (n == 32) answer.value = Enclosure(-1);
+      answers.at.push_back(answer);
+    }
+    return answers;
+  };
+  static const Kind margin{
+      "some-margin", "", {}, Lag(1000), false, [](std::size_t, double) { return 1.0; }, undecided};
+  static const Kind horizon{
+      "some-horizon", "", {}, Lag(1000), false, [](std::size_t, double) { return 1.0; }, undecided};
+  for (const Kind* kind : {&margin, &horizon}) {
+    Spec spec = tests::parse(
+        "lengths = [2, 4, 8, 16, 32, 64]\n[[schedule]]\nangle = 1\n[[schedule]]\nbase = 2\nplanes "
+        "= 1\n"
+        "[[quantity]]\nkind = \"base-sum\"\n");
+    spec.asks[0].kind = kind;
+    if (kind == &horizon) spec.asks[0].lengths = {4, 8};
+    const Plan plan = plan_of(spec);
+    store.ask(spec, plan, "");
+    REQUIRE(run_jobs(spec, plan, jobs_of(spec, plan, store.missing(plan)), store));
+    if (kind == &margin) {
+      const std::string program = picture_program(store, "lengths", {});
+      CHECK(block(program, "line0_0") ==
+            std::vector<std::string>{"2 0.5", "4 0.25", "", "16 0.0625", "", "64 0.015625"});
+      CHECK(block(program, "open0_0") == std::vector<std::string>{"8 0.25 0.01 0.25"});
+    } else {
+      CHECK(has(picture_program(store, "horizons", {}), "\"0 to 0.25\""));
+    }
+  }
+}
+
 TEST_CASE("pictures: bars join neighbouring bases that both serve") {
   const Folder folder("bases");
   Store store(folder / "a.sqlite", Store::Access::create);
@@ -283,4 +323,27 @@ TEST_CASE("report: every row stands in it, linked, and it asks nothing of the ne
   store.rows("", [&](const Row& row) { certified += row.status == "certified" ? 1 : 0; });
   CHECK(links >= certified);
   CHECK(certified > 30);
+}
+
+TEST_CASE("report: says at the top what holds at the longest length, or where it held last") {
+  const Folder folder("summary");
+  Store store(folder / "a.sqlite", Store::Access::create);
+  fill(store,
+       "title = \"One\"\nlengths = [16, 146, 147]\n[[schedule]]\nangle = 0.0027\n"
+       "[[quantity]]\nkind = [\"retrieval-margin\", \"index-margin\"]\n");
+  const std::string page = report(store, {"", false, "1.2.3"});
+  CHECK(has(page, "positive last at 146<"));  // R6: the horizon is 146
+  CHECK(has(page, "<title>One</title>"));
+  CHECK_FALSE(has(page, "serves"));
+  Spec spec = tests::parse(
+      "title = \"Two\"\nlengths = [16, 64]\n[[schedule]]\nangle = 1\n"
+      "[[quantity]]\nkind = \"base-sum\"\n");
+  spec.name = "two.toml";
+  const Plan plan = plan_of(spec);
+  store.ask(spec, plan, "ropewalk sweep two.toml");
+  REQUIRE(run_jobs(spec, plan, jobs_of(spec, plan, store.missing(plan)), store));
+  const std::string both = report(store, {"", false, "1.2.3"});
+  CHECK(has(both, "<title>One and 1 more</title>"));
+  CHECK(has(both, "<a href=\"#sweep-2\">Two</a>"));
+  CHECK(has(both, "serves at none"));  // cos 2 < 0
 }
