@@ -188,19 +188,24 @@ void add_panel(std::ostringstream& out, const Panel& panel, const std::string& i
     const std::string place = id + "_" + std::to_string(i);
     const std::size_t look = looks.at(line.name);
     const std::string colour = " lt " + std::to_string(look % 8 + 1);
-    // Points where there are few; always where a line has no length.
-    const bool plain =
-        axes.style == "linespoints" && points > 80 && line.points.size() > 1 && line.gaps.empty();
-    out << "$line" << place << " << EOD\n";
+    // A line does not run over a gap; what is alone between two of them needs a point to be seen.
+    std::string data;
     double before = -std::numeric_limits<double>::infinity();
+    std::size_t stretch = 0;
+    bool alone = false;
     for (const auto& [x, y] : line.points) {
       if (std::any_of(line.gaps.begin(), line.gaps.end(),
-                      [&](double gap) { return gap > before && gap < x; }))
-        out << '\n';
-      out << x << ' ' << y << '\n';
+                      [&](double gap) { return gap > before && gap < x; })) {
+        alone = alone || stretch == 1;
+        stretch = 0;
+        data += '\n';
+      }
+      ++stretch;
+      data += text_of(x) + ' ' + text_of(y) + '\n';
       if (axes.sorted) before = x;
     }
-    out << "EOD\n";
+    out << "$line" << place << " << EOD\n" << data << "EOD\n";
+    const bool plain = axes.style == "linespoints" && points > 80 && !alone && stretch > 1;
     plot("$line" + place, "1:2 with " + (plain ? "lines" : axes.style) + colour + " dt " +
                               std::to_string(look / 8 + 1) + " lw 2" +
                               (axes.style == "linespoints" && !plain ? " pt 7 ps 0.4" : "") +

@@ -26,7 +26,8 @@ h3 { margin: 1.8rem 0 .4rem; } a { color: var(--link); } .faint { color: var(--f
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--paper);
-  white-space: normal; min-width: 8rem; max-width: 45vw; }
+  max-width: 45vw; overflow: hidden; text-overflow: ellipsis; }
+@media (max-width: 40rem) { td:first-child { white-space: normal; min-width: 8rem; } }
 thead th, thead th:first-child { background: var(--head); }
 thead button { all: unset; cursor: pointer; } thead button:focus-visible { outline: 2px solid var(--link); }
 table.summary th { white-space: normal; vertical-align: bottom; min-width: 8rem; }
@@ -91,9 +92,10 @@ std::string base64(const std::string& bytes) {
   return out;
 }
 
-// Six sure digits, or a bracket where fewer are sure.
+// Whole numbers in full, else six sure digits, or a bracket where fewer are sure.
 std::string shown(const Row& row) {
   const Enclosure x = enclosure_of(row);
+  if (x.exact() && denominator(x.lo) == 1) return numerator(x.lo).str();
   if (x.exact()) return decimal(x.lo, 6, theory::Round::nearest);
   const std::string low = decimal(x.lo, 6, theory::Round::nearest);
   const std::string high = decimal(x.hi, 6, theory::Round::nearest);
@@ -195,8 +197,8 @@ void add_summary(std::ostringstream& out, const std::vector<Row>& rows,
     if (std::find(tables.begin(), tables.end(), row.table) == tables.end())
       tables.push_back(row.table);
   out << "<h3>At the longest length</h3>\n<p class=\"faint\">Of each question. Where a margin is "
-         "not positive there, "
-         "or the sum of a base does not serve, the longest length asked at which it is.</p>\n"
+         "not proven positive there, or the sum "
+         "of a base not proven to serve, the longest length asked at which it is.</p>\n"
          "<div class=\"scroll\" tabindex=\"0\"><table class=\"summary\"><thead><tr><th>table</th>";
   for (const Question& question : questions)
     out << "<th>" << heading(question)
@@ -255,9 +257,8 @@ std::string report(const Store& store, const ReportOptions& options) {
     some = true;
   }
   out << ".</p>\n<p class=\"faint\">A number stands for an enclosure, shown when pointed at, and "
-         "links to "
-         "the certificate that <code>ropewalk-check</code> accepts. Lengths are tokens; an input "
-         "of n "
+         "links to the certificate that "
+         "<code>ropewalk-check</code> accepts, where it has one. Lengths are tokens; an input of n "
          "tokens has the lags 0 to n − 1.</p>\n";
   if (sweeps.size() > 1) {
     out << "<ul>\n";

@@ -217,7 +217,7 @@ def look(browser, page, screenshots):
                     found.append("the commands that made the page do not stand at its end")
             wrong += [f"{scheme}, {size}: {what}" for what in found + heard(browser.events, url)]
     if screenshots:
-        for name, scheme, size in (("light", False, (1100, 1500)), ("dark", True, (1100, 1500)), ("narrow", False, (360, 1200))):
+        for name, scheme, size in (("light", False, (960, 1200)), ("dark", True, (960, 1200)), ("narrow", False, (360, 1000))):
             browser.open(url, size, scheme)
             browser.screenshot(screenshots / f"report-{name}.png", size)
     return wrong

@@ -346,4 +346,9 @@ TEST_CASE("report: says at the top what holds at the longest length, or where it
   CHECK(has(both, "<title>One and 1 more</title>"));
   CHECK(has(both, "<a href=\"#sweep-2\">Two</a>"));
   CHECK(has(both, "serves at none"));  // cos 2 < 0
+  fill(store,
+       "lengths = [16]\n[[schedule]]\nangle = \"2*pi/1234567\"\n"
+       "[[quantity]]\nkind = \"aliasing-free\"\n");
+  const std::string whole = report(store, {"", false, "1.2.3"});
+  CHECK((has(whole, ">1234567</a>") || has(whole, ">1234568</a>")));  // no digit is lost
 }
