@@ -193,16 +193,16 @@ void add_panel(std::ostringstream& out, const Panel& panel, const std::string& i
     double before = -std::numeric_limits<double>::infinity();
     std::size_t stretch = 0;
     bool alone = false;
-    for (const auto& [x, y] : line.points) {
+    for (const auto& point : line.points) {
       if (std::any_of(line.gaps.begin(), line.gaps.end(),
-                      [&](double gap) { return gap > before && gap < x; })) {
+                      [&](double gap) { return gap > before && gap < point.first; })) {
         alone = alone || stretch == 1;
         stretch = 0;
         data += '\n';
       }
       ++stretch;
-      data += text_of(x) + ' ' + text_of(y) + '\n';
-      if (axes.sorted) before = x;
+      data += text_of(point.first) + ' ' + text_of(point.second) + '\n';
+      if (axes.sorted) before = point.first;
     }
     out << "$line" << place << " << EOD\n" << data << "EOD\n";
     const bool plain = axes.style == "linespoints" && points > 80 && !alone && stretch > 1;

@@ -180,13 +180,12 @@ std::string glance(const Question& question, const std::string& table,
   };
   const Row& last = *found->second.rbegin()->second;
   if ((!margin && !sum) || holds(last)) return cell(last, options);
-  for (auto entry = found->second.rbegin(); entry != found->second.rend(); ++entry)
-    if (holds(*entry->second))
-      return "<td data-value=\"" + escaped(last.lo) + "\">" + (sum ? "serves" : "positive") +
-             " last at " + entry->first.str() + "</td>";
-  return last.lo.empty() ? cell(last, options)
-                         : "<td data-value=\"" + escaped(last.lo) + "\">" +
-                               (sum ? "serves" : "positive") + " at none</td>";
+  std::string where = "none";
+  for (const auto& [n, row] : found->second)
+    if (holds(*row)) where = n.str();
+  if (last.lo.empty() && where == "none") return cell(last, options);
+  return "<td data-value=\"" + escaped(last.lo) + "\">" + (sum ? "serves " : "positive ") +
+         (where == "none" ? "" : "last ") + "at " + where + "</td>";
 }
 
 void add_summary(std::ostringstream& out, const std::vector<Row>& rows,
