@@ -56,7 +56,7 @@ std::string listed(const Parameters& parameters, const std::string& without = {}
 }
 
 // "base 10000, 64 planes" and "base 50000, 64 planes" are told apart by their bases: what all names
-// have is left out, unless nothing would be left.
+// have is left out, unless nothing would be left or two would be called the same.
 std::map<std::string, std::string> short_names(const Rows& rows) {
   std::map<std::string, std::vector<std::string>> parts;
   for (const Row& row : rows) {
@@ -80,11 +80,14 @@ std::map<std::string, std::string> short_names(const Rows& rows) {
       if (!everywhere(part)) name += (name.empty() ? "" : ", ") + part;
     if (name.empty()) name = table;
   }
+  std::set<std::string> distinct;
+  for (const auto& [table, name] : names) distinct.insert(name);
+  if (distinct.size() < names.size())
+    for (auto& [table, name] : names) name = table;
   return names;
 }
 
-// ------------------------------------------------------------------------------------ panels of
-// lines
+// --------------------------------------------------------------------------------- panels of lines
 
 struct Line {
   std::string name;
@@ -294,8 +297,7 @@ std::optional<Drawing> draw_panels(std::vector<Panel> panels, const Axes& axes,
   return drawing;
 }
 
-// ---------------------------------------------------------------------------- values against
-// length
+// --------------------------------------------------------------------------- values against length
 
 // index of index-margin, and of the bounds that were published for it.
 std::string aspect(const Row& row) {
@@ -303,33 +305,37 @@ std::string aspect(const Row& row) {
   return row.quantity.substr(0, row.quantity.find('-'));
 }
 
-// Where a margin is proven to be above the published bound of the same table and length. A bound
-// read as the largest gap over offsets is below every offset's; read as the least, below `end`.
-void mark_above(Panel& panel, const Rows& rows) {
-  std::map<std::string, const Row*> bounds;
-  for (const Row& row : rows)
+// Where a margin is proven to be above a published bound of the same table, length and head. Read
+// as the largest gap over offsets the bound speaks of every offset; read as the least, of `end`
+// only.
+void mark_above(Panel& panel, const Rows& group, const Rows& all) {
+  const auto key = [](const Row& row) {
+    return aspect(row) + '\n' + row.table + '\n' + row.length;
+  };
+  std::map<std::string, std::vector<const Row*>> bounds;
+  for (const Row& row : all)
     if (row.quantity == "published-bound" && pairs(row.parameters).at("form") == "published")
-      bounds[row.table + '\n' + row.length] = &row;
+      bounds[key(row)].push_back(&row);
   std::map<std::string, std::map<theory::Integer, const Row*>> margins;
-  for (const Row& row : rows)
+  for (const Row& row : group)
     if (row.quantity.ends_with("-margin"))
       margins[row.table + '\n' + row.parameters][theory::Integer(row.length)] = &row;
-  const auto exceeds = [&](const Row& margin) -> const Row* {
-    const auto found = bounds.find(margin.table + '\n' + margin.length);
-    if (found == bounds.end()) return nullptr;
+  const auto below = [&](const Row& margin) -> const Row* {
     const Parameters of_margin = pairs(margin.parameters);
-    const Parameters of_bound = pairs(found->second->parameters);
-    const bool same = aspect(margin) == "index"
-                          ? of_bound.at("reading") == "max" || of_margin.at("offset") == "end"
-                          : of_bound.at("alphabet") == of_margin.at("alphabet") &&
-                                of_margin.at("head") == "plain";
-    return same && enclosure_of(margin).lo > enclosure_of(*found->second).hi ? found->second
-                                                                             : nullptr;
+    for (const Row* bound : bounds[key(margin)]) {
+      const Parameters of_bound = pairs(bound->parameters);
+      const bool same = aspect(margin) == "index"
+                            ? of_bound.at("reading") == "max" || of_margin.at("offset") == "end"
+                            : of_bound.at("alphabet") == of_margin.at("alphabet") &&
+                                  of_margin.at("head") == "plain";
+      if (same && enclosure_of(margin).lo > enclosure_of(*bound).hi) return bound;
+    }
+    return nullptr;
   };
   for (const auto& [question, by_length] : margins) {
     bool open = false;
     for (const auto& [n, margin] : by_length) {
-      const Row* bound = exceeds(*margin);
+      const Row* bound = below(*margin);
       if (bound != nullptr) {
         if (!open) panel.above.emplace_back();
         panel.above.back().push_back({number(margin->length), middle(*bound), middle(*margin)});
@@ -387,7 +393,7 @@ std::optional<Drawing> draw_against_length(const Rows& rows, const std::string& 
       else
         line.points.emplace_back(number(row.length), middle(row));
     }
-    if (style == "linespoints") mark_above(panel, one_table ? group : rows);
+    if (style == "linespoints") mark_above(panel, group, rows);
     panels.push_back(std::move(panel));
   }
   return draw_panels(std::move(panels), {"length n (tokens)", value, style, true, true}, title);
@@ -413,8 +419,7 @@ std::optional<Drawing> draw_precision(const Rows& rows, const std::string& title
   return draw_against_length(rows, title, "linespoints", "largest |cos error|");
 }
 
-// --------------------------------------------------------------------------------------------
-// front
+// ------------------------------------------------------------------------------------------- front
 
 bool is_trade_off(const Row& row) {
   const Json detail = Json::parse(row.detail);
@@ -689,8 +694,7 @@ std::optional<Drawing> draw_bases(const Rows& rows, const std::string& title) {
   return Drawing{150 + 34 * static_cast<int>(place), out.str()};
 }
 
-// ----------------------------------------------------------------------------------------- the
-// kinds
+// --------------------------------------------------------------------------------------- the kinds
 
 struct Picture {
   PictureKind kind;

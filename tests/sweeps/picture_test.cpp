@@ -109,6 +109,17 @@ TEST_CASE("pictures: marks are the lengths at which a margin is above the publis
   fill(least,
        spec + "reading = \"min\"\n[[quantity]]\nkind = \"index-margin\"\noffset = \"middle\"\n");
   CHECK_FALSE(has(picture_program(least, "lengths", {}), "$above"));
+
+  // Several tables: marks stand in the panel of the margin that is above, and in no other.
+  Store several(folder / "c.sqlite", Store::Access::create);
+  fill(several,
+       "lengths = { from = 2, to = 20, step = 1 }\n[[schedule]]\nangle = [0.8, 0.7]\n"
+       "[[quantity]]\nkind = \"published-bound\"\nof = [\"index\", \"retrieval\"]\n"
+       "[[quantity]]\nkind = \"index-margin\"\noffset = [\"middle\", \"end\"]\n");
+  const std::string panels = picture_program(several, "lengths", {});
+  CHECK(count(panels, "set title 'index-margin") == 2);
+  CHECK(count(panels, "\n9 0.24369394 0.30329329\n") == 1);
+  CHECK(count(panels, "$above") == 3);  // one block, drawn as area and as points
 }
 
 TEST_CASE("pictures: values that no axis holds are left out, and so is an empty panel") {
