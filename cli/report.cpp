@@ -98,7 +98,7 @@ void add_plot(CLI::App& root, int& exit_code) {
   app.add_option("--quantity", args->quantity, "Only rows of this kind")->type_name("KIND");
   std::string kinds;
   for (const PictureKind& kind : picture_kinds())
-    kinds += "  " + std::string(kind.name) + std::string(10 - kind.name.size(), ' ') +
+    kinds += "  " + std::string(kind.name) + std::string(11 - kind.name.size(), ' ') +
              std::string(kind.means) + "\n";
   app.footer(kinds +
              "\n"
