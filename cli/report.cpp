@@ -89,9 +89,7 @@ void add_plot(CLI::App& root, int& exit_code) {
   app.add_option("store", args->store, "A store that `ropewalk sweep` made")
       ->required()
       ->type_name("STORE");
-  app.add_option("kind", args->kind, "lengths, steps, heat, bases or horizons")
-      ->required()
-      ->type_name("KIND");
+  app.add_option("kind", args->kind, "What is drawn: see below")->required()->type_name("KIND");
   app.add_option("--out", args->out, "The image to write: .svg, .png or .pdf")
       ->required()
       ->type_name("FILE");
@@ -100,7 +98,7 @@ void add_plot(CLI::App& root, int& exit_code) {
   app.add_option("--quantity", args->quantity, "Only rows of this kind")->type_name("KIND");
   std::string kinds;
   for (const PictureKind& kind : picture_kinds())
-    kinds += "  " + std::string(kind.name) + std::string(10 - kind.name.size(), ' ') +
+    kinds += "  " + std::string(kind.name) + std::string(11 - kind.name.size(), ' ') +
              std::string(kind.means) + "\n";
   app.footer(kinds +
              "\n"

@@ -4,7 +4,7 @@
 ///
 /// A *kind* of picture picks rows by quantity and says how they are drawn. Rows of one table, one
 /// quantity and one set of parameters are a line; only what differs between lines is named in the
-/// key.
+/// key. Lines of many tables are spread over panels, one per question.
 
 #include <string>
 #include <string_view>
@@ -18,8 +18,8 @@ struct PictureKind {
   std::string_view name;
   std::string_view means;
 };
-/// lengths, steps, heat, bases, horizons: those that a store has rows for can be drawn.
-[[nodiscard]] std::span<const PictureKind> picture_kinds();
+/// All of them; those that a store has rows for can be drawn.
+[[nodiscard]] std::vector<PictureKind> picture_kinds();
 
 enum class ImageFormat { svg, png, pdf };
 
@@ -32,7 +32,8 @@ struct PictureOptions {
 };
 
 /// The gnuplot program, data included. Throws Error(bad_value) for a kind that is not there, or
-/// that the store has no rows for. Values are drawn at the middle of their enclosures.
+/// that the store has no rows for. Values are drawn at the middle of their enclosures, and
+/// enclosures wider than a fiftieth as bars.
 [[nodiscard]] std::string picture_program(const Store& store, std::string_view kind,
                                           const PictureOptions& options);
 /// Whether picture_program() would find rows.

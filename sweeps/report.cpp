@@ -27,10 +27,14 @@ table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabu
 th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--paper);
   max-width: 45vw; overflow: hidden; text-overflow: ellipsis; }
+@media (max-width: 40rem) { td:first-child { white-space: normal; min-width: 8rem; } }
 thead th, thead th:first-child { background: var(--head); }
 thead button { all: unset; cursor: pointer; } thead button:focus-visible { outline: 2px solid var(--link); }
+table.summary th { white-space: normal; vertical-align: bottom; min-width: 8rem; }
+table.summary .faint { font-weight: normal; }
 td.open { color: var(--warn); } figure { margin: 1rem 0; }
-figure img { width: 100%; height: auto; background: #ffffff; border-radius: 6px; border: 1px solid var(--line); }
+figure img { display: block; width: 100%; min-width: 44rem; height: auto; }
+@media (prefers-color-scheme: dark) { figure img { filter: invert(0.9) hue-rotate(180deg); } }
 pre { overflow-x: auto; padding: .8rem; background: var(--head); border-radius: 6px; font-size: .85rem; }
 )";
 
@@ -40,8 +44,8 @@ for (const table of document.querySelectorAll("table")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
     const button = document.createElement("button");
-    button.textContent = head.textContent;
-    head.replaceChildren(button);
+    button.append(...head.childNodes);
+    head.append(button);
     let up = false;
     button.addEventListener("click", () => {
       up = !up;
@@ -88,9 +92,10 @@ std::string base64(const std::string& bytes) {
   return out;
 }
 
-// Six sure digits, or a bracket where fewer are sure.
+// Whole numbers in full, else six sure digits, or a bracket where fewer are sure.
 std::string shown(const Row& row) {
   const Enclosure x = enclosure_of(row);
+  if (x.exact() && denominator(x.lo) == 1) return numerator(x.lo).str();
   if (x.exact()) return decimal(x.lo, 6, theory::Round::nearest);
   const std::string low = decimal(x.lo, 6, theory::Round::nearest);
   const std::string high = decimal(x.hi, 6, theory::Round::nearest);
@@ -119,45 +124,110 @@ std::string cell(const Row& row, const ReportOptions& options) {
          "</td>";
 }
 
+// What is asked with one set of parameters, of every table and at every length.
+struct Question {
+  std::string quantity;
+  std::string parameters;
+  std::vector<std::string> tables;  // in their order
+  std::set<Lag> lengths;
+  std::map<std::string, std::map<Lag, const Row*>> rows;  // by table and length
+};
+
+std::vector<Question> questions_of(const std::vector<Row>& rows) {
+  std::vector<Question> questions;
+  std::map<std::string, std::size_t> at;
+  for (const Row& row : rows) {
+    const auto [place, fresh] = at.emplace(row.quantity + '\n' + row.parameters, questions.size());
+    if (fresh) {
+      std::string parameters;
+      for (const auto& [name, value] : pairs(row.parameters))
+        parameters += (parameters.empty() ? "" : ", ") + name + " " + value;
+      questions.push_back({row.quantity, parameters, {}, {}, {}});
+    }
+    Question& question = questions[place->second];
+    auto& line = question.rows[row.table];
+    if (line.empty()) question.tables.push_back(row.table);
+    const Lag n(row.length);
+    question.lengths.insert(n);
+    line[n] = &row;
+  }
+  return questions;
+}
+
+std::string heading(const Question& question) {
+  return escaped(question.quantity) +
+         (question.parameters.empty()
+              ? ""
+              : " <span class=\"faint\">" + escaped(question.parameters) + "</span>");
+}
+
+std::string row_head(const std::string& table) {
+  return "<tr><td title=\"" + escaped(table) + "\">" + escaped(table) + "</td>";
+}
+
+// A table's answer at the longest length; where a margin is not proven positive there, or a sum not
+// proven to serve, the longest length at which it is.
+std::string glance(const Question& question, const std::string& table,
+                   const ReportOptions& options) {
+  const auto found = question.rows.find(table);
+  if (found == question.rows.end()) return "<td></td>";
+  const bool margin = question.quantity.ends_with("-margin");
+  const bool sum = question.quantity == "base-sum";
+  const auto holds = [&](const Row& row) {
+    if (row.lo.empty()) return false;
+    const Enclosure x = enclosure_of(row);
+    return margin ? x.lo > 0 : x.lo >= 0;
+  };
+  const Row& last = *found->second.rbegin()->second;
+  if ((!margin && !sum) || holds(last)) return cell(last, options);
+  std::string where = "none";
+  for (const auto& [n, row] : found->second)
+    if (holds(*row)) where = n.str();
+  if (last.lo.empty() && where == "none") return cell(last, options);
+  return "<td data-value=\"" + escaped(last.lo) + "\">" + (sum ? "serves " : "positive ") +
+         (where == "none" ? "" : "last ") + "at " + where + "</td>";
+}
+
+void add_summary(std::ostringstream& out, const std::vector<Row>& rows,
+                 const ReportOptions& options) {
+  const std::vector<Question> questions = questions_of(rows);
+  std::vector<std::string> tables;
+  for (const Row& row : rows)
+    if (std::find(tables.begin(), tables.end(), row.table) == tables.end())
+      tables.push_back(row.table);
+  out << "<h3>At the longest length</h3>\n<p class=\"faint\">Of each question. Where a margin is "
+         "not proven positive there, or the sum "
+         "of a base not proven to serve, the longest length asked at which it is.</p>\n"
+         "<div class=\"scroll\" tabindex=\"0\"><table class=\"summary\"><thead><tr><th>table</th>";
+  for (const Question& question : questions)
+    out << "<th>" << heading(question)
+        << " <span class=\"faint\">n = " << *question.lengths.rbegin() << "</span></th>";
+  out << "</tr></thead><tbody>\n";
+  for (const std::string& table : tables) {
+    out << row_head(table);
+    for (const Question& question : questions) out << glance(question, table, options);
+    out << "</tr>\n";
+  }
+  out << "</tbody></table></div>\n";
+}
+
+// A table per question: a line per rotary table, a column per length.
 void add_tables(std::ostringstream& out, const std::vector<Row>& rows,
                 const ReportOptions& options) {
-  // A table per quantity and parameters: a line per rotary table, a column per length.
-  std::vector<std::string> order;
-  std::map<std::string, std::vector<const Row*>> groups;
-  for (const Row& row : rows) {
-    const std::string key = row.quantity + '\n' + row.parameters;
-    if (groups[key].empty()) order.push_back(key);
-    groups[key].push_back(&row);
-  }
-  for (const std::string& key : order) {
-    const auto& group = groups[key];
-    const Row& first = *group.front();
-    out << "<h3>" << escaped(first.quantity);
-    std::string parameters;
-    for (const auto& [name, value] : pairs(first.parameters))
-      parameters += (parameters.empty() ? "" : ", ") + name + " " + value;
-    if (!parameters.empty()) out << " <span class=\"faint\">" << escaped(parameters) << "</span>";
-    out << "</h3>\n";
+  for (const Question& question : questions_of(rows)) {
+    out << "<h3>" << heading(question) << "</h3>\n";
     for (const Kind& kind : kinds())
-      if (kind.name == first.quantity)
+      if (kind.name == question.quantity)
         out << "<p class=\"faint\">" << escaped(std::string(kind.means)) << "</p>\n";
-    std::vector<std::string> names;
-    std::set<Lag> lengths;
-    std::map<std::string, std::map<Lag, const Row*>> cells;
-    for (const Row* row : group) {
-      if (cells[row->table].empty()) names.push_back(row->table);
-      const Lag n(row->length);
-      lengths.insert(n);
-      cells[row->table][n] = row;
-    }
     out << "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>table</th>";
-    for (const Lag& n : lengths) out << "<th>" << n << "</th>";
+    for (const Lag& n : question.lengths) out << "<th>" << n << "</th>";
     out << "</tr></thead><tbody>\n";
-    for (const std::string& name : names) {
-      out << "<tr><td title=\"" << escaped(name) << "\">" << escaped(name) << "</td>";
-      for (const Lag& n : lengths) {
-        const auto found = cells[name].find(n);
-        out << (found == cells[name].end() ? "<td></td>" : cell(*found->second, options));
+    for (const std::string& table : question.tables) {
+      out << row_head(table);
+      const auto& line = question.rows.at(table);
+      for (const Lag& n : question.lengths) {
+        const auto found = line.find(n);
+        out << (found == line.end() ? "<td></td>" : cell(*found->second, options));
       }
       out << "</tr>\n";
     }
@@ -170,7 +240,8 @@ void add_tables(std::ostringstream& out, const std::vector<Row>& rows,
 std::string report(const Store& store, const ReportOptions& options) {
   std::ostringstream out;
   const auto sweeps = store.sweeps();
-  const std::string title = sweeps.size() == 1 ? sweeps.front().title : "ropewalk report";
+  std::string title = sweeps.empty() ? "An empty store" : sweeps.front().title;
+  if (sweeps.size() > 1) title += " and " + std::to_string(sweeps.size() - 1) + " more";
   std::map<std::string, std::size_t> counts;
   store.rows("", [&](const Row& row) { ++counts[row.status]; });
   out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -185,26 +256,39 @@ std::string report(const Store& store, const ReportOptions& options) {
     some = true;
   }
   out << ".</p>\n<p class=\"faint\">A number stands for an enclosure, shown when pointed at, and "
-         "links to "
-         "the certificate that <code>ropewalk-check</code> accepts. Lengths are tokens; an input "
-         "of n "
+         "links to the certificate that "
+         "<code>ropewalk-check</code> accepts, where it has one. Lengths are tokens; an input of n "
          "tokens has the lags 0 to n − 1.</p>\n";
-  for (const SweepRecord& s : sweeps) {
+  if (sweeps.size() > 1) {
+    out << "<ul>\n";
+    for (std::size_t i = 0; i < sweeps.size(); ++i)
+      out << "<li><a href=\"#sweep-" << i + 1 << "\">" << escaped(sweeps[i].title) << "</a></li>\n";
+    out << "</ul>\n";
+  }
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    const SweepRecord& s = sweeps[i];
     std::vector<Row> rows;
     store.rows(s.name, [&](const Row& row) { rows.push_back(row); });
-    out << "<h2>" << escaped(s.title) << "</h2>\n";
+    out << "<section id=\"sweep-" << i + 1 << "\">\n";
+    if (sweeps.size() > 1) out << "<h2>" << escaped(s.title) << "</h2>\n";
+    add_summary(out, rows, options);
     if (options.pictures)
       for (const PictureKind& kind : picture_kinds()) {
         PictureOptions picture;
         picture.sweep = s.name;
         picture.title = s.title;
+        // A map is a polygon per cell: ten times as many bytes as its pixels.
+        const bool pixels = kind.name == "heat";
+        if (pixels) picture.format = ImageFormat::png;
         if (kind.name == "steps" || !can_draw(store, kind.name, picture)) continue;
-        out << "<figure><img alt=\"" << escaped(s.title + ": " + std::string(kind.means))
-            << "\" src=\"data:image/svg+xml;base64," << base64(draw(store, kind.name, picture))
-            << "\"><figcaption class=\"faint\">" << escaped(std::string(kind.means))
+        out << "<figure><div class=\"scroll\" tabindex=\"0\"><img alt=\""
+            << escaped(s.title + ": " + std::string(kind.means)) << "\" src=\"data:image/"
+            << (pixels ? "png" : "svg+xml") << ";base64," << base64(draw(store, kind.name, picture))
+            << "\"></div><figcaption class=\"faint\">" << escaped(std::string(kind.means))
             << "</figcaption></figure>\n";
       }
     add_tables(out, rows, options);
+    out << "</section>\n";
   }
   out << "<h2>How this was made</h2>\n";
   for (const SweepRecord& s : sweeps)
