@@ -10,36 +10,13 @@
 #include "tests/cli/run.hpp"
 
 using namespace ropewalk;
+using tests::Folder;
 using tests::run;
 using tests::Run;
 
 namespace {
 
 // A folder of its own for each test process, empty at first.
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("ropewalk-certificates-" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  Folder(Folder&&) = delete;
-  Folder& operator=(Folder&&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string operator/(const std::string& name) const {
-    return (path_ / name).string();
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
 std::string read(const std::string& path) {
   std::stringstream content;
   content << std::ifstream(path).rdbuf();
@@ -177,7 +154,8 @@ TEST_CASE("a horizon one off is rejected") {
   const std::string script =
       "import hashlib, json, sys; body = json.load(open(sys.argv[1])); del body[\"sha256\"]; "
       "fact = body[\"facts\"][int(sys.argv[2])]; "
-      "fact[\"where\"][\"n\"] = str(int(fact[\"where\"][\"n\"]) + int(sys.argv[3])); "
+      "names, n = (fact, \"last\") if fact[\"kind\"] == \"softmax\" else (fact[\"where\"], \"n\"); "
+      "names[n] = str(int(names[n]) + int(sys.argv[3])); "
       "text = json.dumps(body, sort_keys=True, separators=(\",\", \":\"), ensure_ascii=False); "
       "body[\"sha256\"] = hashlib.sha256(text.encode()).hexdigest(); "
       "json.dump(body, open(sys.argv[4], \"w\"))";

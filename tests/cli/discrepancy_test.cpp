@@ -3,16 +3,13 @@
 #include "theory/formula.hpp"
 
 using namespace ropewalk;
+using tests::number;
 using tests::run;
 using tests::Run;
 using theory::Formula;
 using theory::Rational;
 
 namespace {
-
-Rational number(const nlohmann::ordered_json& text) {
-  return *Formula::parse(text.get<std::string>()).rational();
-}
 
 void check_margin(const Run& r, const char* lo, const char* hi) {
   CAPTURE(r.out, r.err);

@@ -5,30 +5,11 @@
 #include "theory/formula.hpp"
 
 using namespace ropewalk;
+using tests::Folder;
+using tests::number;
 using tests::run;
 using tests::Run;
-using theory::Formula;
 using theory::Rational;
-
-namespace {
-
-Rational number(const nlohmann::ordered_json& text) {
-  return *Formula::parse(text.get<std::string>()).rational();
-}
-
-// A file that is gone when the test is.
-struct File {
-  std::string path;
-  File(const std::string& name, const std::string& content)
-      : path("/tmp/ropewalk-horizon-" + std::to_string(getpid()) + name) {
-    std::ofstream(path) << content;
-  }
-  ~File() { std::remove(path.c_str()); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-};
-
-}  // namespace
 
 TEST_CASE("horizon: golden values on the command line") {
   // mpmath, 30 digits: masses 0.5147678000914793361 at 1194 keys, 0.47181675756186777285 at 1195
@@ -69,17 +50,18 @@ TEST_CASE("horizon: golden values on the command line") {
 }
 
 TEST_CASE("horizon: amplitudes from a file, also what optimal prints") {
-  const File list(".json", R"([2, "2", 0.2e1, "4/2"])");
+  const Folder folder;
+  const std::string list = folder.write("list.json", R"([2, "2", 0.2e1, "4/2"])");
   const Run given =
-      run("horizon --base 100 --planes 4 --scale 20 --mass 0.5 --json --amplitudes " + list.path);
+      run("horizon --base 100 --planes 4 --scale 20 --mass 0.5 --json --amplitudes " + list);
   CAPTURE(given.err);
   REQUIRE(given.code == 0);
   CHECK(given.json()["guaranteed"] == "1194");
 
-  const File optimal("-optimal.json",
-                     run("optimal --base 100 --planes 4 --reach 50 --offset 1 --json").out);
-  const Run from = run("horizon --base 100 --planes 4 --scale 20 --mass 0.5 --json --amplitudes " +
-                       optimal.path);
+  const std::string optimal = folder.write(
+      "optimal.json", run("optimal --base 100 --planes 4 --reach 50 --offset 1 --json").out);
+  const Run from =
+      run("horizon --base 100 --planes 4 --scale 20 --mass 0.5 --json --amplitudes " + optimal);
   CAPTURE(from.err);
   CHECK(from.code == 0);
 
@@ -91,12 +73,12 @@ TEST_CASE("horizon: amplitudes from a file, also what optimal prints") {
                                       {"{\"a\": 1}", "no list"},
                                       {"[{\"re\": 1, \"im\": 1}, 0, 0, 0]", "more than 1"},
                                       {"[1, 2", "byte"}}) {
-    const File bad("-bad.json", content);
-    const Run r = run("horizon --base 100 --planes 4 --scale 20 --amplitudes " + bad.path);
+    const std::string bad = folder.write("bad.json", content);
+    const Run r = run("horizon --base 100 --planes 4 --scale 20 --amplitudes " + bad);
     CAPTURE(content, r.err);
     CHECK(r.code == 2);
     CHECK(r.complains(part));
-    CHECK(r.err.find(bad.path) != std::string::npos);
+    CHECK(r.err.find(bad) != std::string::npos);
   }
   CHECK(run("horizon --base 100 --planes 4 --scale 20 --amplitudes nowhere.json").code == 4);
 }

@@ -3,18 +3,10 @@
 #include "theory/formula.hpp"
 
 using namespace ropewalk;
+using tests::number;
 using tests::run;
 using tests::Run;
-using theory::Formula;
 using theory::Rational;
-
-namespace {
-
-Rational number(const nlohmann::ordered_json& text) {
-  return *Formula::parse(text.get<std::string>()).rational();
-}
-
-}  // namespace
 
 TEST_CASE("optimal: golden values and exact lists on the command line") {
   const Run r = run("optimal --base 5e5 --planes 64 --reach 131072 --json");

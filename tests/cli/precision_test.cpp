@@ -3,18 +3,11 @@
 #include "theory/formula.hpp"
 
 using namespace ropewalk;
+using tests::Folder;
+using tests::number;
 using tests::run;
 using tests::Run;
-using theory::Formula;
 using theory::Rational;
-
-namespace {
-
-Rational number(const nlohmann::ordered_json& text) {
-  return *Formula::parse(text.get<std::string>()).rational();
-}
-
-}  // namespace
 
 TEST_CASE("precision: golden values on the command line") {
   // mpmath, every lag and plane: 2.8152285890e-4 at lag 3875 of plane 3
@@ -70,6 +63,32 @@ TEST_CASE("precision: records, the attention factor, and positions that collide"
   CAPTURE(yarn.err);
   CHECK(yarn.code == 0);
   CHECK(yarn.out.find("attention factor") != std::string::npos);
+}
+
+TEST_CASE("precision: certificates hold the records, and the checker accepts them") {
+  const Folder folder;
+  const std::string file = folder / "p.json";
+  const std::string ask = "precision --base 1e4 --planes 8 --length 3000 --certificate " + file;
+  const Run r = run(ask + " --records --json");
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const auto certificate = nlohmann::json::parse(std::ifstream(file));
+  const auto pipelines = r.json()["pipelines"];
+  REQUIRE(certificate["facts"].size() == 2 * pipelines.size());
+  for (std::size_t i = 0; i < pipelines.size(); ++i) {
+    const auto& fact = certificate["facts"][2 * i + 1];
+    CHECK(fact["kind"] == "rounding");
+    CHECK(fact["records"].size() == pipelines[i]["records"].size());
+    CHECK(fact["records"].back()["lag"] == pipelines[i]["records"].back()["lag"]);
+  }
+  if (std::string(ROPEWALK_CHECKER).empty()) return tests::skipped("no checker in this build");
+  CHECK(std::system(
+            (std::string(ROPEWALK_CHECKER) + " " + file + " > " + folder / "said").c_str()) == 0);
+  // Nothing finite, nothing to certify.
+  const Run nothing =
+      run("precision --base 1e4 --planes 1 --length 3 --pipeline fp32 --certificate " +
+          folder / "no/p.json");
+  CHECK(nothing.code == 4);
 }
 
 TEST_CASE("precision: bad input is one line and status 2") {

@@ -7,12 +7,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "tests/catch.hpp"
+#include "theory/formula.hpp"
 
 namespace ropewalk::tests {
 
@@ -44,5 +46,39 @@ inline Run run(const std::string& arguments, const std::string& before = "") {
   };
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(base + ".out"), read(base + ".err")};
 }
+
+/// A number as the JSON has it, exactly.
+inline theory::Rational number(const nlohmann::ordered_json& text) {
+  return *theory::Formula::parse(text.get<std::string>()).rational();
+}
+
+/// An empty folder that goes when the test does.
+class Folder {
+ public:
+  Folder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("ropewalk-folder-" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] std::string operator/(const std::string& name) const {
+    return (path_ / name).string();
+  }
+  /// The path of a new file with this content.
+  [[nodiscard]] std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ / name) << content;
+    return *this / name;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
 
 }  // namespace ropewalk::tests

@@ -8,26 +8,11 @@
 #include "theory/formula.hpp"
 
 using namespace ropewalk;
+using tests::Folder;
 using tests::run;
 using tests::Run;
 
 namespace {
-
-struct Folder {
-  std::string path = "/tmp/ropewalk-sweep-" + std::to_string(getpid());
-  Folder() {
-    std::filesystem::remove_all(path);
-    std::filesystem::create_directories(path);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path + "/" + name) << text;
-    return path + "/" + name;
-  }
-  [[nodiscard]] std::string at(const std::string& name) const { return path + "/" + name; }
-};
 
 // Rows without what differs from run to run.
 std::string table_of(const std::string& store) {
@@ -56,7 +41,7 @@ const char* const small =
 TEST_CASE("sweep: answers, stores, and computes nothing twice") {
   const Folder folder;
   const std::string spec = folder.write("s.toml", small);
-  const std::string store = folder.at("s.sqlite");
+  const std::string store = folder / "s.sqlite";
   const Run dry = run("sweep " + spec + " --store " + store + " --dry-run --json");
   REQUIRE(dry.code == 0);
   CHECK(dry.json()["rows"] == 31 * 59 * 4);
@@ -73,15 +58,15 @@ TEST_CASE("sweep: answers, stores, and computes nothing twice") {
   CHECK(second.json()["computed"] == 0);
   CHECK(second.json()["certified"] == 31 * 59 * 4);
   // one thread says the same
-  REQUIRE(run("sweep " + spec + " --store " + folder.at("one.sqlite") + " --threads 1").code == 0);
-  CHECK(table_of(store) == table_of(folder.at("one.sqlite")));
+  REQUIRE(run("sweep " + spec + " --store " + folder / "one.sqlite" + " --threads 1").code == 0);
+  CHECK(table_of(store) == table_of(folder / "one.sqlite"));
 }
 
 TEST_CASE("sweep: killed at any moment, the store is whole and the rest is computed") {
   const Folder folder;
   const std::string spec = folder.write("s.toml", small);
-  const std::string store = folder.at("s.sqlite");
-  const std::string whole = folder.at("whole.sqlite");
+  const std::string store = folder / "s.sqlite";
+  const std::string whole = folder / "whole.sqlite";
   REQUIRE(run("sweep " + spec + " --store " + whole).code == 0);
   const int kills = tests::instrumented ? 4 : 20;
   for (int i = 0; i < kills; ++i) {
@@ -105,24 +90,23 @@ TEST_CASE("sweep: killed at any moment, the store is whole and the rest is compu
       std::string(ROPEWALK_PYTHON) +
       " -c \"import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('PRAGMA "
       "integrity_check').fetchone()[0])\" " +
-      store + " > " + folder.at("check");
+      store + " > " + folder / "check";
   REQUIRE(std::system(check.c_str()) == 0);
   std::string verdict;
-  std::getline(std::ifstream(folder.at("check")) >> std::ws, verdict);
+  std::getline(std::ifstream(folder / "check") >> std::ws, verdict);
   CHECK(verdict == "ok");
 }
 
 TEST_CASE("sweep: two processes share a store") {
   const Folder folder;
   const std::string spec = folder.write("s.toml", small);
-  const std::string store = folder.at("s.sqlite");
+  const std::string store = folder / "s.sqlite";
   const std::string command = "'" ROPEWALK_BINARY "' sweep " + spec + " --store " + store;
-  CHECK(
-      std::system(("{ " + command + " & " + command + "; wait; } > /dev/null 2>" + folder.at("err"))
-                      .c_str()) == 0);
-  CHECK(std::filesystem::file_size(folder.at("err")) == 0);
-  REQUIRE(run("sweep " + spec + " --store " + folder.at("alone.sqlite")).code == 0);
-  CHECK(table_of(store) == table_of(folder.at("alone.sqlite")));
+  CHECK(std::system(("{ " + command + " & " + command + "; wait; } > /dev/null 2>" + folder / "err")
+                        .c_str()) == 0);
+  CHECK(std::filesystem::file_size(folder / "err") == 0);
+  REQUIRE(run("sweep " + spec + " --store " + folder / "alone.sqlite").code == 0);
+  CHECK(table_of(store) == table_of(folder / "alone.sqlite"));
 }
 
 TEST_CASE("sweep: certificates are accepted by the checker") {
@@ -133,13 +117,15 @@ TEST_CASE("sweep: certificates are accepted by the checker") {
       "lengths = [17, 60]\n[[schedule]]\nbase = 100\nplanes = 3\n[[schedule]]\nangle = 0.0027\n"
       "[[quantity]]\nkind = [\"index-margin\", \"index-bound\", \"index-horizon\", "
       "\"index-scale\", "
-      "\"retrieval-horizon\", \"base-sum\", \"aliasing-free\"]\n"
+      "\"retrieval-horizon\", \"base-sum\", \"aliasing-free\", \"rounding-error\"]\n"
+      "[[quantity]]\nkind = \"trade-off\"\nweight = [0.1, 0.5]\nhead = [\"plain\", \"centred\"]\n"
+      "[[quantity]]\nkind = [\"trade-off\", \"retrieval-margin\"]\nlengths = 6000\n"
       "[[quantity]]\nkind = \"index-margin\"\namplitudes = \"uniform\"\noffset = \"middle\"\n"
       "[[quantity]]\nkind = \"retrieval-margin\"\nalphabet = 3\namplitudes = [\"best\", "
       "\"uniform\"]\nhead = [\"plain\", \"centred\", \"orthogonal\"]\n"
       "[[quantity]]\nkind = \"published-bound\"\nof = [\"index\", \"retrieval\"]\n"
       "form = [\"published\", \"corrected\"]\n");
-  const Run r = run("sweep " + spec + " --store " + folder.at("s.sqlite") + " --json");
+  const Run r = run("sweep " + spec + " --store " + folder / "s.sqlite" + " --json");
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
   CHECK(r.json()["proven"] == 0);
@@ -147,8 +133,8 @@ TEST_CASE("sweep: certificates are accepted by the checker") {
   CHECK(r.json()["undecided"] == 3);
   CHECK(r.json()["none"] == 8);
   CHECK(r.json()["missing"] == 0);
-  const std::string check = std::string(ROPEWALK_CHECKER) + " " +
-                            folder.at("s.sqlite.certificates") + "/*/*.json > " + folder.at("said");
+  const std::string check = std::string(ROPEWALK_CHECKER) + " " + folder / "s.sqlite.certificates" +
+                            "/*/*.json > " + folder / "said";
   CHECK(std::system(check.c_str()) == 0);
 }
 
@@ -160,7 +146,7 @@ TEST_CASE("sweep: what cannot be is said in one line") {
   const Run unknown = run("sweep " + folder.write("u.toml", "lengths = 5\ncolour = 1\n"));
   CHECK(unknown.code == 2);
   CHECK(unknown.complains("u.toml:2:10: unknown key 'colour'"));
-  const Run none = run("sweep " + folder.at("none.toml"));
+  const Run none = run("sweep " + folder / "none.toml");
   CHECK(none.code == 4);
   CHECK(none.complains("none.toml"));
   const Run broken = run("sweep " + folder.write("b.toml", "lengths = [\n"));
@@ -175,8 +161,8 @@ TEST_CASE("sweep: what cannot be is said in one line") {
   const Run full = run("sweep " + spec + " --store /dev/full");
   CHECK(full.code == 4);
   CHECK(full.complains("not a regular file"));
-  REQUIRE(run("sweep " + spec + " --store " + folder.at("s.sqlite")).code == 0);
-  const Run wrong = run("export-store " + folder.at("s.sqlite") + " --sweep other");
+  REQUIRE(run("sweep " + spec + " --store " + folder / "s.sqlite").code == 0);
+  const Run wrong = run("export-store " + folder / "s.sqlite" + " --sweep other");
   CHECK(wrong.code == 2);
   CHECK(wrong.complains("it has s.toml"));
 }
@@ -189,9 +175,10 @@ TEST_CASE("export-store: NumPy reads the .npz") {
   const std::string spec = folder.write("s.toml",
                                         "lengths = [1, 9]\n[[schedule]]\nangle = 0.8\n"
                                         "[[quantity]]\nkind = \"index-margin\"\n");
-  REQUIRE(run("sweep " + spec + " --store " + folder.at("s.sqlite")).code == 0);
-  REQUIRE(run("export-store " + folder.at("s.sqlite") + " --format npz --out " + folder.at("s.npz"))
-              .code == 0);
+  REQUIRE(run("sweep " + spec + " --store " + folder / "s.sqlite").code == 0);
+  REQUIRE(
+      run("export-store " + folder / "s.sqlite" + " --format npz --out " + folder / "s.npz").code ==
+      0);
   const std::string script = folder.write(
       "read.py",
       "import numpy, sys\na = numpy.load(sys.argv[1])\n"
@@ -199,7 +186,7 @@ TEST_CASE("export-store: NumPy reads the .npz") {
       "assert numpy.isnan(a['lo'][0]) and a['status'][0] == b'none'\n"
       "assert a['lo'][1] <= a['hi'][1] and abs(a['lo'][1] - 0.00681508) < 1e-7, a['lo']\n"
       "assert a['quantity'][1] == b'index-margin'\n");
-  CHECK(std::system((python + " " + script + " " + folder.at("s.npz")).c_str()) == 0);
+  CHECK(std::system((python + " " + script + " " + folder / "s.npz").c_str()) == 0);
 }
 
 TEST_CASE("sweep: ranks of MPI give the same table") {
@@ -211,10 +198,10 @@ TEST_CASE("sweep: ranks of MPI give the same table") {
     return tests::skipped("no mpirun on this machine");
   const Folder folder;
   const std::string spec = folder.write("s.toml", small);
-  REQUIRE(run("sweep " + spec + " --store " + folder.at("alone.sqlite")).code == 0);
-  const std::string expected = table_of(folder.at("alone.sqlite"));
+  REQUIRE(run("sweep " + spec + " --store " + folder / "alone.sqlite").code == 0);
+  const std::string expected = table_of(folder / "alone.sqlite");
   for (const std::string count : {"2", "4"}) {
-    const std::string store = folder.at("ranks" + count + ".sqlite");
+    const std::string store = folder / ("ranks" + count + ".sqlite");
     const Run r =
         run("sweep " + spec + " --store " + store + " --threads 1 --json", mpirun + " -n " + count);
     CAPTURE(count, r.err);

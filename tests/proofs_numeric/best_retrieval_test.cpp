@@ -53,6 +53,31 @@ Enclosure margin_by_hand(const std::vector<Rational>& head, const std::vector<Fo
   return *least;
 }
 
+// The value of a matrix game by the exact simplex; a row per move of the adversary.
+Rational game_value(const std::vector<std::vector<Rational>>& rows) {
+  const auto d = static_cast<Eigen::Index>(rows.front().size());
+  const auto m = static_cast<Eigen::Index>(rows.size());
+  RationalMatrix a = RationalMatrix::Zero(m + d + 2, d + 1);
+  RationalVector b = RationalVector::Zero(m + d + 2);
+  for (Eigen::Index r = 0; r < m; ++r) {
+    for (Eigen::Index f = 0; f < d; ++f)
+      a(r, f) = rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(f)];
+    a(r, d) = -1;
+  }
+  for (Eigen::Index f = 0; f < d; ++f) {
+    a(m + f, f) = 1;
+    a(m + d, f) = 1;
+    a(m + d + 1, f) = -1;
+  }
+  b(m + d) = 1;
+  b(m + d + 1) = -1;
+  RationalVector c = RationalVector::Zero(d + 1);
+  c(d) = 1;
+  const LpResult result = maximise(c, a, b);
+  REQUIRE(result.status == LpStatus::optimal);
+  return result.value;
+}
+
 bool meet(const Enclosure& x, const Enclosure& y) { return x.lo <= y.hi && y.lo <= x.hi; }
 
 constexpr RetrievalCode codes[] = {RetrievalCode::plain, RetrievalCode::centred};
@@ -137,7 +162,6 @@ TEST_CASE("best retrieval: the optimum is that of the exact linear program") {
         {std::vector{sixth, third, pi}, 6, 3},
         {std::vector{sixth, third, Formula(0)}, 6, 2},
         {std::vector{quarter, pi, Formula(0)}, 4, 4}}) {
-    const auto d = static_cast<Eigen::Index>(table.size());
     CAPTURE(table.size(), alphabet, reach);
     std::vector<std::vector<Rational>> rows;
     every_encounter(alphabet, reach, [&, letters = alphabet](const Encounter& e) {
@@ -150,31 +174,88 @@ TEST_CASE("best retrieval: the optimum is that of the exact linear program") {
       }
       rows.push_back(row);
     });
-    const auto m = static_cast<Eigen::Index>(rows.size());
-    RationalMatrix a = RationalMatrix::Zero(m + d + 2, d + 1);
-    RationalVector b = RationalVector::Zero(m + d + 2);
-    for (Eigen::Index r = 0; r < m; ++r) {
-      for (Eigen::Index f = 0; f < d; ++f)
-        a(r, f) = rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(f)];
-      a(r, d) = -1;
-    }
-    for (Eigen::Index f = 0; f < d; ++f) {
-      a(m + f, f) = 1;
-      a(m + d, f) = 1;
-      a(m + d + 1, f) = -1;
-    }
-    b(m + d) = 1;
-    b(m + d + 1) = -1;
-    RationalVector c = RationalVector::Zero(d + 1);
-    c(d) = 1;
-    const LpResult exact = maximise(c, a, b);
-    REQUIRE(exact.status == LpStatus::optimal);
+    const Rational exact = game_value(rows);
     const RetrievalHead head = best_retrieval(table, alphabet, reach, RetrievalCode::plain);
-    CAPTURE(exact.value.str(), text(head.optimum, 12));
-    CHECK(head.optimum.lo <= exact.value);
-    CHECK(head.optimum.hi >= exact.value);
+    CAPTURE(exact.str(), text(head.optimum, 12));
+    CHECK(head.optimum.lo <= exact);
+    CHECK(head.optimum.hi >= exact);
     CHECK(head.optimum.hi - head.optimum.lo < number("1e-6"));
+
+    // The same with the Index margin beside it.
+    for (const Rational& w : {Rational(1, 2), Rational(1, 5), Rational(9, 10)}) {
+      std::vector<std::vector<Rational>> both;
+      for (const auto& row : rows) {
+        both.emplace_back();
+        for (const Rational& x : row) both.back().push_back(x / (1 - w));
+      }
+      for (int lag = 1; lag <= reach; ++lag) {
+        both.emplace_back();
+        for (const Formula& theta : table)
+          both.back().push_back(
+              (1 - theory::cosine_of_turns<Rational>(*theta.turns() * Rational(lag))) / w);
+      }
+      const Rational value = game_value(both);
+      const RetrievalHead of_both = best_for_both(table, alphabet, reach, RetrievalCode::plain, w);
+      CAPTURE(w.str(), value.str(), text(of_both.optimum, 12));
+      CHECK(of_both.optimum.lo <= value);
+      CHECK(of_both.optimum.hi >= value);
+      CHECK(of_both.optimum.hi - of_both.optimum.lo < number("1e-5"));
+    }
   }
+}
+
+TEST_CASE("best retrieval: one head for both tasks has less of each than a head for it alone") {
+  const auto frequencies = plain(10000, 8);
+  const std::int64_t reach = 200;
+  for (const RetrievalCode code : codes) {
+    const Enclosure retrieval = best_retrieval(frequencies, 8, reach, code).optimum;
+    const Enclosure index = optimal_head(frequencies, reach).optimum;
+    std::optional<Enclosure> before;  // the Index margin grows with its weight
+    for (const Rational& w : {Rational(1, 10), Rational(1, 2), Rational(9, 10)}) {
+      RetrievalHead head = best_for_both(frequencies, 8, reach, code, w);
+      const ProvenBoth both = proven_both(frequencies, 8, reach, code, w, head);
+      CAPTURE(w.str(), text(head.optimum, 12), text(both.index, 12), text(both.retrieval, 12));
+      CHECK(*head.optimum.relative_width() <= number("1e-6"));
+      CHECK(both.index.lo <= index.hi);
+      CHECK(both.retrieval.lo <= retrieval.hi);
+      CHECK(both.index.hi >= w * head.optimum.lo);
+      CHECK(both.retrieval.hi >= (1 - w) * head.optimum.lo);
+      CHECK(
+          meet(both.retrieval, retrieval_margin_of(head.amplitudes, frequencies, 8, reach, code)));
+      if (before) CHECK(both.index.lo > before->hi);
+      before = both.index;
+      Rational weights;
+      for (const EncounterWeight& m : head.dual) weights += m.weight;
+      CHECK(weights == 1);
+      CHECK(meet(encounter_bound(frequencies, 8, reach, code, head.dual, w),
+                 Enclosure(head.optimum.hi)));
+    }
+  }
+  CHECK_THROWS_AS(best_for_both(frequencies, 8, reach, RetrievalCode::plain, 1), Error);
+  CHECK_THROWS_AS(best_for_both(frequencies, 8, reach, RetrievalCode::plain, 0), Error);
+}
+
+TEST_CASE("best retrieval: margins of long inputs by extrema are those lag by lag") {
+  std::mt19937_64 random(5);
+  for (const RetrievalCode code : codes)
+    for (const auto& [base, planes, reach, alphabet] :
+         {std::tuple{10000, 8, 20000, 8}, {100, 3, 40000, 2}, {500000, 16, 5000, 5}}) {
+      const auto frequencies = plain(base, planes);
+      std::vector<Rational> head;
+      Rational sum;
+      for (int f = 0; f < planes; ++f) {
+        // Weight on slow planes, so that some margins are positive, and none on the first.
+        head.emplace_back(f == 0 ? 0 : static_cast<std::int64_t>((1 + random() % 100) << f));
+        sum += head.back();
+      }
+      for (Rational& a : head) a /= sum;
+      CAPTURE(base, planes, reach, alphabet);
+      const ProvenMargin own = proven_retrieval_margin(head, frequencies, alphabet, reach, code);
+      CHECK(own.facts.size() == static_cast<std::size_t>(alphabet) + 2);
+      CHECK(own.margin.hi - own.margin.lo < number("1e-18"));
+      CHECK(own.margin.hi >= own.margin.lo);
+      CHECK(meet(own.margin, retrieval_margin_of(head, frequencies, alphabet, reach, code)));
+    }
 }
 
 TEST_CASE("best retrieval: both sides again, encounter by encounter") {

@@ -108,6 +108,21 @@ TEST_CASE("quantities: Retrieval margins and horizons") {
   CHECK(still.at[1].value->lo == 19);  // e^2.92893 = 18.7
 }
 
+TEST_CASE("quantities: what one head has of both tasks") {
+  const auto answers = ask("trade-off", plain(10000, 8), {{"weight", "1/4"}}, {1, 64});
+  CHECK_FALSE(answers.at[0].value);
+  const Answer& both = answers.at[1];
+  REQUIRE(both.value);
+  CHECK(both.decided);
+  const auto text = [&](const char* name) {
+    return *theory::Formula::parse(both.detail[name].get<std::string>()).rational();
+  };
+  // The two margins of the head are what the value promises, w and 1 - w of it.
+  CHECK(text("index") >= both.value->lo / 4 - Rational(1, 1000000000));
+  CHECK(text("retrieval") >= both.value->lo * 3 / 4 - Rational(1, 1000000000));
+  CHECK(text("index") <= ask("index-margin", plain(10000, 8), {}, {64}).at[0].value->hi);
+}
+
 TEST_CASE("quantities: the smallest scale") {
   // R7: one plane of angle 2 pi/n needs c(0.1) n^2/(2 pi^2), c(0.1) = 2.8905, in the middle
   const auto ring = ask("index-scale", angle("2*pi/512"), {{"offset", "256"}}, {512});
