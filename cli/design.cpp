@@ -27,7 +27,7 @@ struct Arguments {
   std::string alphabet = "8";
   std::string weight = "1/2";
   std::vector<std::string> starts;
-  std::string tries = "8";
+  std::string tries = "32";
   std::string seed = "0";
   std::string certificate;
 };
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
                  "Begin here only: standard, random, lacunary, cyclic (default: all)")
       ->check(CLI::IsMember({"standard", "random", "lacunary", "cyclic"}))
       ->type_name("KIND");
-  app.add_option("--tries", args.tries, "Random and cyclic starts, each (default: 8)")
+  app.add_option("--tries", args.tries, "Random and cyclic starts, each (default: 32)")
       ->type_name("K");
   app.add_option("--seed", args.seed, "Of the random and cyclic starts (default: 0)")
       ->type_name("S");

@@ -162,13 +162,19 @@ class LagGame : public Game {
       sines.push_back(sine(angle));
     }
     add_row(cosines, sines);
-    if (*std::max_element(cosines.begin(), cosines.end()) < vanishing && !common_return_)
-      common_return_ = lag;
+    if (const double size = *std::max_element(cosines.begin(), cosines.end()); size < away_) {
+      away_ = size;
+      closest_ = lag;
+    }
     return true;
   }
 
   // A lag at which no plane is away from its start, as far as doubles can tell.
-  [[nodiscard]] std::optional<std::int64_t> common_return() const { return common_return_; }
+  [[nodiscard]] std::optional<std::int64_t> common_return() const {
+    return away_ < vanishing ? std::optional(closest_) : std::nullopt;
+  }
+  // The lag at which all planes are nearest to their start: it alone bounds every head.
+  [[nodiscard]] std::int64_t closest() const { return closest_; }
   [[nodiscard]] const std::vector<std::int64_t>& lags() const { return lags_; }
 
   [[nodiscard]] std::vector<Wave> waves() const {
@@ -184,7 +190,8 @@ class LagGame : public Game {
   std::vector<FixedTurns> turns_;
   std::vector<std::int64_t> lags_;
   std::unordered_set<std::int64_t> known_;
-  std::optional<std::int64_t> common_return_;
+  std::int64_t closest_ = 0;
+  double away_ = std::numeric_limits<double>::infinity();
 };
 
 // ------------------------------------------------------------------------- proofs, in rationals
@@ -366,7 +373,8 @@ Head play(LagGame& game, const LagRange& range, const Sides<Head>& sides, Head h
     auto [amplitudes, sum] = sides.propose(game, places(game.value()));
     raise(std::move(amplitudes), sum);
   }
-  if (head.dual.empty()) lower({{Lag(ahead > 0 ? 1 : -1), Rational(1)}});
+  // Where the optimum is all but 0 programs in doubles may end early.
+  if (head.dual.empty() || !close_enough()) lower({{Lag(game.closest()), Rational(1)}});
   return head;
 }
 

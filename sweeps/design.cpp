@@ -390,15 +390,21 @@ void check(const DesignQuestion& q) {
 Design design(const DesignQuestion& q) {
   check(q);
   const std::vector<Group> groups = groups_of(q);
-  std::mt19937_64 random(q.seed);
   std::vector<Start> starts;
   for (const Start start : q.starts)
     starts.insert(starts.end(), start == Start::random || start == Start::cyclic ? q.tries : 1,
                   start);
   std::vector<std::pair<Point, Start>> found;
+  std::size_t attempt = 0;  // of the same start
   for (std::size_t i = 0; i < starts.size(); ++i) {
     if (q.stop != nullptr && *q.stop && !found.empty()) break;
     Point at;
+    // A try of its own seed: more tries are these and others.
+    const std::size_t round = i < 1 || starts[i] != starts[i - 1] ? 0 : ++attempt;
+    attempt = round;
+    std::seed_seq seed{q.seed & 0xffffffffU, q.seed >> 32U, static_cast<std::uint64_t>(starts[i]),
+                       static_cast<std::uint64_t>(round)};
+    std::mt19937_64 random(seed);
     at.theta = starting_angles(q, starts[i], random);
     at.a.assign(q.planes, 1.0 / q.planes);
     at.value = objective(groups, at);
@@ -413,7 +419,7 @@ Design design(const DesignQuestion& q) {
   // The best few are proven, as they are and as members of the circle of n.
   Design best;
   bool any = false;
-  for (std::size_t i = 0; i < found.size() && i < 3; ++i)
+  for (std::size_t i = 0; i < found.size() && i < 8; ++i)
     for (const auto circle : {std::optional<std::int64_t>(), std::optional(q.length)}) {
       std::vector<Formula> frequencies = written(found[i].first.theta, circle);
       Proven proven = prove(q, frequencies);

@@ -34,7 +34,7 @@ struct DesignQuestion {
   unsigned alphabet = 8;                  ///< of retrieval and both, 2..64
   proofs_numeric::Rational weight{1, 2};  ///< w of Index in both: min(Index/w, Retrieval/(1 - w))
   std::vector<Start> starts = {Start::standard, Start::random, Start::lacunary, Start::cyclic};
-  unsigned tries = 8;  ///< of random and cyclic starts, each
+  unsigned tries = 32;  ///< of random and cyclic starts, each
   std::uint64_t seed = 0;
   std::atomic<bool>* stop =
       nullptr;  ///< set it to interrupt: the best so far is proven and returned

@@ -126,6 +126,15 @@ void check_golden(const char* base, int planes, const Lag& reach, const char* op
 
 }  // namespace
 
+TEST_CASE("optimal head: one lag bounds every head where the optimum is all but 0") {
+  // Doubles near 2 pi k/258 and the like: at lag 258 both planes are back to 1e-13.
+  const auto frequencies = angles({"2.1674553966627252", "0.12176715711588332"});
+  const OptimalHead head = optimal_head(frequencies, 272);
+  CAPTURE(text(head.optimum, 6));
+  CHECK(head.optimum.lo >= 0);
+  CHECK(head.optimum.hi < number("1e-24"));
+}
+
 TEST_CASE("best amplitudes: values measured before") {
   check_golden("5e5", 64, 1024, "0.31534569", "0.02209078");
   check_golden("5e5", 64, 131072, "0.28056445", "0.02209078");
