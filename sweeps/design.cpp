@@ -368,6 +368,20 @@ std::vector<Formula> written(const std::vector<double>& theta, std::optional<std
   return result;
 }
 
+// How the angles are written down: as they are, on the circle of n, and on the first one up to 2n
+// that they lie on as far as doubles tell.
+std::vector<std::optional<std::int64_t>> circles_for(const std::vector<double>& theta,
+                                                     std::int64_t n) {
+  std::vector<std::optional<std::int64_t>> result{std::nullopt, n};
+  for (std::int64_t q = n + 1; q <= 2 * n && result.size() < 3; ++q)
+    if (std::all_of(theta.begin(), theta.end(), [&](double x) {
+          const double k = x * static_cast<double>(q) / (2 * pi);
+          return std::abs(k - std::round(k)) < 1e-9;
+        }))
+      result.emplace_back(q);
+  return result;
+}
+
 void check(const DesignQuestion& q) {
   const auto within = [](const char* what, std::int64_t x, std::int64_t least, std::int64_t most) {
     if (x < least || x > most)
@@ -416,11 +430,11 @@ Design design(const DesignQuestion& q) {
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& x, const auto& y) { return x.first.value > y.first.value; });
-  // The best few are proven, as they are and as members of the circle of n.
+  // The best few are proven.
   Design best;
   bool any = false;
   for (std::size_t i = 0; i < found.size() && i < 8; ++i)
-    for (const auto circle : {std::optional<std::int64_t>(), std::optional(q.length)}) {
+    for (const std::optional<std::int64_t> circle : circles_for(found[i].first.theta, q.length)) {
       std::vector<Formula> frequencies = written(found[i].first.theta, circle);
       Proven proven = prove(q, frequencies);
       // Nearly the same from simpler numbers is better.
