@@ -2,12 +2,13 @@
 
 #include <random>
 
-#include "proofs_numeric/rational_lp.hpp"
 #include "proofs_numeric/retrieval_margin.hpp"
 #include "tests/catch.hpp"
+#include "tests/proofs_numeric/game_value.hpp"
 
 using namespace ropewalk;
 using namespace ropewalk::proofs_numeric;
+using tests::game_value;
 
 namespace {
 
@@ -51,31 +52,6 @@ Enclosure margin_by_hand(const std::vector<Rational>& head, const std::vector<Fo
     least->hi = std::min(least->hi, value.hi);
   });
   return *least;
-}
-
-// The value of a matrix game by the exact simplex; a row per move of the adversary.
-Rational game_value(const std::vector<std::vector<Rational>>& rows) {
-  const auto d = static_cast<Eigen::Index>(rows.front().size());
-  const auto m = static_cast<Eigen::Index>(rows.size());
-  RationalMatrix a = RationalMatrix::Zero(m + d + 2, d + 1);
-  RationalVector b = RationalVector::Zero(m + d + 2);
-  for (Eigen::Index r = 0; r < m; ++r) {
-    for (Eigen::Index f = 0; f < d; ++f)
-      a(r, f) = rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(f)];
-    a(r, d) = -1;
-  }
-  for (Eigen::Index f = 0; f < d; ++f) {
-    a(m + f, f) = 1;
-    a(m + d, f) = 1;
-    a(m + d + 1, f) = -1;
-  }
-  b(m + d) = 1;
-  b(m + d + 1) = -1;
-  RationalVector c = RationalVector::Zero(d + 1);
-  c(d) = 1;
-  const LpResult result = maximise(c, a, b);
-  REQUIRE(result.status == LpStatus::optimal);
-  return result.value;
 }
 
 bool meet(const Enclosure& x, const Enclosure& y) { return x.lo <= y.hi && y.lo <= x.hi; }

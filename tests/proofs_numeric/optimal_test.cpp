@@ -5,8 +5,8 @@
 #include <random>
 
 #include "proofs_numeric/one_plane.hpp"
-#include "proofs_numeric/rational_lp.hpp"
 #include "tests/catch.hpp"
+#include "tests/proofs_numeric/game_value.hpp"
 
 using namespace ropewalk;
 using namespace ropewalk::proofs_numeric;
@@ -33,27 +33,13 @@ std::vector<Formula> angles(std::initializer_list<const char*> texts) {
 
 // The optimum by the exact simplex; every 1 - cos theta_f s must be rational.
 Rational exact_optimum(const std::vector<Formula>& frequencies, int reach) {
-  const auto planes = static_cast<Eigen::Index>(frequencies.size());
-  const Eigen::Index rows = reach + planes + 2;
-  RationalMatrix a = RationalMatrix::Zero(rows, planes + 1);
-  RationalVector b = RationalVector::Zero(rows);
-  for (Eigen::Index s = 0; s < reach; ++s) {
-    for (Eigen::Index f = 0; f < planes; ++f)
-      a(s, f) = 1 - theory::cosine<Rational>(frequencies[static_cast<std::size_t>(f)], Lag(s + 1));
-    a(s, planes) = -1;
+  std::vector<std::vector<Rational>> rows;
+  for (int lag = 1; lag <= reach; ++lag) {
+    rows.emplace_back();
+    for (const Formula& theta : frequencies)
+      rows.back().push_back(1 - theory::cosine<Rational>(theta, Lag(lag)));
   }
-  for (Eigen::Index f = 0; f < planes; ++f) {
-    a(reach + f, f) = 1;
-    a(reach + planes, f) = 1;
-    a(reach + planes + 1, f) = -1;
-  }
-  b(reach + planes) = 1;
-  b(reach + planes + 1) = -1;
-  RationalVector c = RationalVector::Zero(planes + 1);
-  c(planes) = 1;
-  const LpResult result = maximise(c, a, b);
-  REQUIRE(result.status == LpStatus::optimal);
-  return result.value;
+  return tests::game_value(rows);
 }
 
 void check_lists(const std::vector<LagWeight>& dual, const Lag& reach) {
