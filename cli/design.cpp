@@ -125,7 +125,7 @@ int run(const Arguments& args, const std::string& command) {
     row("retrieval", text(*found.retrieval, 12));
   }
   row("standard", text(found.standard, 12) + "   the plain table of base 10000");
-  if (found.bound) row("bound", text(*found.bound, 12) + "   no table of so many planes has more");
+  row("bound", text(found.bound, 12) + "   no table of so many planes has more");
   row("start", name_of(found.start));
   std::cout << "\n    ID  amplitude       angle\n";
   for (std::size_t f = 0; f < found.frequencies.size(); ++f)
@@ -176,9 +176,18 @@ int main(int argc, char** argv) {
       "found is\n"
       "proven. The angles are a schedule: angles = [...] in the spec of a sweep.\n"
       "\n"
+      "JSON: {\"objective\", \"planes\", \"length\", \"value\": {\"lo\", \"hi\"}, \"index\" and "
+      "\"retrieval\": the margins of\n"
+      "the head or null, \"angles\": [formula], \"amplitudes\": [rational], \"standard\", "
+      "\"bound\", "
+      "\"start\"}.\n"
+      "\n"
+      "Exit status: 0; 2 for bad input; 3 if interrupted; 4 if a file cannot be written.\n"
+      "\n"
       "Examples:\n"
       "  ropewalk design --planes 1 --length 17\n"
-      "  ropewalk design --planes 2 --length 65 --json");
+      "  ropewalk design --planes 2 --length 65 --json\n"
+      "  ropewalk design --planes 3 --length 33 --objective both --alphabet 4");
   try {
     app.parse(argc, argv);
     end_on_interrupt();

@@ -51,7 +51,8 @@ Json written(const TableError* e) {
   return {{"error", json(e->error)}, {"lag", std::to_string(e->lag)}, {"plane", e->plane + 1}};
 }
 
-Json written(const Pipeline& pipeline, const PrecisionAudit& audit, bool records) {
+Json written(const Pipeline& pipeline, const PrecisionAudit& audit,
+             const theory::Formula& attention_factor, bool records) {
   Json out;
   out["name"] = pipeline.name;
   out["inv_freq"] = pipeline.inv_freq.name;
@@ -63,6 +64,9 @@ Json written(const Pipeline& pipeline, const PrecisionAudit& audit, bool records
   out["cosine"] = written(worst(audit.cosine, length));
   out["sine"] = written(worst(audit.sine, length));
   out["rotation"] = written(worst(audit.rotation, length));
+  out["margin"] = nullptr;
+  if (const TableError* e = worst(audit.rotation, length); e != nullptr && length > 0)
+    out["margin"] = decimal(safe_margin(e->error.hi, attention_factor), 6, theory::Round::up);
   out["angle"] = written(audit.not_finite || !audit.angle ? nullptr : &*audit.angle);
   out["not_finite_from"] =
       audit.not_finite ? Json(std::to_string(*audit.not_finite)) : Json(nullptr);
@@ -78,12 +82,16 @@ Json written(const Pipeline& pipeline, const PrecisionAudit& audit, bool records
   return out;
 }
 
-void print_row(const Pipeline& pipeline, const PrecisionAudit& audit, bool records) {
+void print_row(const Pipeline& pipeline, const PrecisionAudit& audit,
+               const theory::Formula& attention_factor, bool records) {
   const TableError* e = audit.not_finite ? nullptr : worst(audit.cosine, audit.length);
+  const TableError* pair = audit.not_finite ? nullptr : worst(audit.rotation, audit.length);
   std::cout << fmt::format(
-      "  {:<15} {:<19} {:>8} {:>6} {:>13} {:>15}\n", pipeline.name,
+      "  {:<15} {:<19} {:>8} {:>6} {:>9} {:>13} {:>15}\n", pipeline.name,
       e != nullptr ? text(e->error, 6) : "not finite", e != nullptr ? std::to_string(e->lag) : "-",
       e != nullptr ? std::to_string(e->plane + 1) : "-",
+      pair != nullptr ? decimal(safe_margin(pair->error.hi, attention_factor), 3, theory::Round::up)
+                      : "-",
       audit.not_finite ? std::to_string(*audit.not_finite - 1) : "all",
       audit.distinct_until() == audit.length ? "all" : std::to_string(audit.distinct_until()));
   if (!records) return;
@@ -149,7 +157,8 @@ int run(const Arguments& args, const std::string& command) {
     out["length"] = std::to_string(length);
     out["pipelines"] = Json::array();
     for (std::size_t i = 0; i < asked.size(); ++i)
-      out["pipelines"].push_back(written(asked[i], audits[i], args.records));
+      out["pipelines"].push_back(
+          written(asked[i], audits[i], schedule.attention_factor, args.records));
     out["warnings"] = table.warnings;
     out["notes"] = notes;
     out["seconds"] = seconds;
@@ -158,9 +167,11 @@ int run(const Arguments& args, const std::string& command) {
   }
   std::cout << fmt::format("{} plane{}, lags 1..{}\n", schedule.frequencies.size(),
                            schedule.frequencies.size() == 1 ? "" : "s", length);
-  std::cout << fmt::format("  {:<15} {:<19} {:>8} {:>6} {:>13} {:>15}\n", "pipeline", "cos error",
-                           "at lag", "plane", "finite until", "distinct until");
-  for (std::size_t i = 0; i < asked.size(); ++i) print_row(asked[i], audits[i], args.records);
+  std::cout << fmt::format("  {:<15} {:<19} {:>8} {:>6} {:>9} {:>13} {:>15}\n", "pipeline",
+                           "cos error", "at lag", "plane", "margin", "finite until",
+                           "distinct until");
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    print_row(asked[i], audits[i], schedule.attention_factor, args.records);
   for (const std::string& note : notes) std::cout << "note: " << note << '\n';
   return as_expected;
 }
@@ -195,9 +206,11 @@ void add_precision(CLI::App& root, int& exit_code) {
       "frequency, with the\n"
       "lag and the plane (counted from 1) where it occurs: proven, if the library's cosine is the "
       "correctly rounded\n"
-      "one. finite until is the last lag without an infinite angle, distinct until the last "
-      "position whose row no\n"
-      "earlier position has.\n"
+      "one. margin is what a head of unit size needs so that hard attention stays right: 2(2Ae + "
+      "e^2), e the largest\n"
+      "distance of a pair (cos, sin) from the exact point. finite until is the last lag without an "
+      "infinite angle,\n"
+      "distinct until the last position whose row no earlier position has.\n"
       "\n"
       "  pipeline        inv_freq positions angles table\n" +
       list +
@@ -206,7 +219,8 @@ void add_precision(CLI::App& root, int& exit_code) {
       "\"sine\", \"rotation\" (both\n"
       "at once, as a distance), \"angle\" (radians): {\"error\": {\"lo\", \"hi\"}, \"lag\", "
       "\"plane\"} or null where the\n"
-      "table is not finite, \"not_finite_from\": lag or null, \"distinct_until\", \"same_row\": "
+      "table is not finite, \"margin\", \"not_finite_from\": lag or null, \"distinct_until\", "
+      "\"same_row\": "
       "two positions or none,\n"
       "\"records\" if asked for}], \"warnings\", \"notes\", \"seconds\"}.\n"
       "\n"

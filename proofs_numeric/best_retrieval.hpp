@@ -121,7 +121,7 @@ struct ProvenMargin {
                                                    std::atomic<bool>* stop = nullptr);
 /// What proves the bracket of a plain or centred head's optimum: the amplitudes are those of a
 /// head, their margin, the dual is a mixture of encounters, and no plane gets more than `hi`
-/// against it. Lowers `optimum.lo` to what the facts say, by less than 1e-12. Cost:
+/// against it. Widens `optimum` to what the facts say, by less than 1e-12. Cost:
 /// proven_retrieval_margin().
 [[nodiscard]] std::vector<Fact> retrieval_optimum_facts(const std::vector<Formula>& frequencies,
                                                         const Integer& alphabet, std::int64_t reach,

@@ -135,9 +135,15 @@ Names margin_names(const std::vector<Rational>& amplitudes, const std::vector<Fo
   return names;
 }
 
-std::string rounded(const Rational& x, theory::Round round) {
-  return decimal(x, value_digits, round);
+// The end of an enclosure as a statement has it: rounded outward, and clear of x, for what lies on
+// the bound itself is not decided unless it is rational as it stands.
+Rational stated(const Rational& x, theory::Round round) {
+  const Rational y = *Formula::parse(decimal(x, value_digits, round)).rational();
+  if (abs(Rational(y - x)) >= Rational(1, power_of_ten(34))) return y;
+  const Rational step(1, power_of_ten(30));
+  return round == theory::Round::down ? Rational(y - step) : Rational(y + step);
 }
+std::string written(const Rational& x) { return decimal(x, 60, theory::Round::nearest); }
 
 // The dual is a mixture of encounters, and of lags where `index` is the weight of the Index margin,
 // and no plane gets more than the bound against it.
@@ -165,7 +171,7 @@ Fact retrieval_dual_fact(const std::vector<Formula>& frequencies, const Integer&
               {"letters", alphabet.str()},
               {"n", std::to_string(reach + 1)},
               {"shift", code == RetrievalCode::plain ? "0" : std::to_string(reach) + "/2"},
-              {"hi", rounded(head.optimum.hi, theory::Round::up)}},
+              {"hi", written(head.optimum.hi)}},
              {{"theta", entries(frequencies)}}};
   std::string valid;
   std::string total;
@@ -208,13 +214,12 @@ Fact retrieval_dual_fact(const std::vector<Formula>& frequencies, const Integer&
 ProvenMargin margin_by_lags(const std::vector<Rational>& amplitudes,
                             const std::vector<Formula>& frequencies, const Integer& alphabet,
                             std::int64_t reach, RetrievalCode code, std::atomic<bool>* stop) {
-  using theory::Round;
-  const Enclosure margin =
-      retrieval_margin_of(amplitudes, frequencies, alphabet, reach, code, stop);
+  Enclosure margin = retrieval_margin_of(amplitudes, frequencies, alphabet, reach, code, stop);
+  margin = {stated(margin.lo, theory::Round::down), stated(margin.hi, theory::Round::up)};
   Names below = margin_names(amplitudes, frequencies, alphabet, reach, code);
   Names above = below;
-  below.where.emplace_back("lo", rounded(margin.lo, Round::down));
-  above.where.emplace_back("hi", rounded(margin.hi, Round::up));
+  below.where.emplace_back("lo", written(margin.lo));
+  above.where.emplace_back("hi", written(margin.hi));
   return {margin,
           {relation(least_margin + " >= lo", below), relation(most_margin + " <= hi", above)}};
 }
@@ -292,8 +297,10 @@ ProvenMargin margin_by_extrema(const std::vector<Rational>& amplitudes,
                Rational(value(below.where.back().second) - std::max(others_hi, there.hi)));
   result.margin.hi =
       std::min(Rational(own.hi - loudest(rival).lo), Rational(at(left, 0).hi - there.lo));
-  below.where.emplace_back("lo", rounded(result.margin.lo, theory::Round::down));
-  above.where.emplace_back("hi", rounded(result.margin.hi, theory::Round::up));
+  result.margin = {stated(result.margin.lo, theory::Round::down),
+                   stated(result.margin.hi, theory::Round::up)};
+  below.where.emplace_back("lo", written(result.margin.lo));
+  above.where.emplace_back("hi", written(result.margin.hi));
   const std::string best = "max(k in 0..letters-2: strongest[k])";
   result.facts.push_back(relation("min(" + match_at("t1") + " - " + best + ", weakest - max(" +
                                       best + ", " + rival_at("t1") + ")) >= lo",
@@ -430,7 +437,8 @@ std::vector<Fact> retrieval_optimum_facts(const std::vector<Formula>& frequencie
                                           std::atomic<bool>* stop) {
   ProvenMargin own =
       proven_retrieval_margin(head.amplitudes, frequencies, alphabet, reach, code, stop);
-  head.optimum.lo = std::min(head.optimum.lo, own.margin.lo);
+  head.optimum = {std::min(head.optimum.lo, own.margin.lo),
+                  stated(head.optimum.hi, theory::Round::up)};
   own.facts.push_back(head_fact(head.amplitudes));
   own.facts.push_back(retrieval_dual_fact(frequencies, alphabet, reach, code, head, 0));
   return own.facts;
@@ -451,6 +459,7 @@ ProvenBoth proven_both(const std::vector<Formula>& frequencies, const Integer& a
   result.retrieval = own.margin;
   head.optimum.lo = std::min({head.optimum.lo, Rational(result.index.lo / weight),
                               Rational(result.retrieval.lo / (1 - weight))});
+  head.optimum.hi = stated(head.optimum.hi, theory::Round::up);
   result.facts = std::move(own.facts);
   result.facts.push_back(extremum_fact(Which::minimum, loss, lags, least));
   result.facts.push_back(head_fact(head.amplitudes));

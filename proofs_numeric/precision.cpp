@@ -524,6 +524,10 @@ PrecisionAudit precision_audit(const theory::Schedule& schedule, const Pipeline&
   return audit;
 }
 
+Rational safe_margin(const Rational& e, const Formula& attention_factor) {
+  return 2 * (2 * theory::enclose(attention_factor, 60).hi * e + e * e);
+}
+
 std::vector<Fact> precision_facts(const theory::Schedule& schedule, const Pipeline& pipeline,
                                   const PrecisionAudit& audit) {
   const std::int64_t last = audit.not_finite ? *audit.not_finite - 1 : audit.length;

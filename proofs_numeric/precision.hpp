@@ -125,6 +125,10 @@ struct PrecisionOptions {
                                              const Pipeline& pipeline, std::int64_t length,
                                              const PrecisionOptions& options = {});
 
+/// The margin above which hard attention of a head with sum |query_f| |key_f| <= 1 stays right with
+/// rows that are within e of the exact points: 2 (2 A e + e^2), rounded up where A is irrational.
+[[nodiscard]] theory::Rational safe_margin(const theory::Rational& e,
+                                           const theory::Formula& attention_factor);
 /// What proves the cosine errors of an audit of this schedule and pipeline, at every length up to
 /// its own: the numbers that the table is made of, how far its inv_freq are from the exact
 /// frequencies, and the record staircase of the entries (kind `rounding` of docs/certificates.md).

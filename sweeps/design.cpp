@@ -399,6 +399,19 @@ void check(const DesignQuestion& q) {
   if (q.starts.empty()) throw Error(ErrorCode::bad_value, "a search needs a start");
 }
 
+// Index: no n points on the sphere are further apart. Retrieval: the mean over a match at t and the
+// letters one step round at u, both ways, t and u exchanged, is on every plane
+// (1 - cos omega)(cos t theta + cos u theta)/2.
+Enclosure bound_of(const DesignQuestion& q) {
+  using I = theory::Interval<40>;
+  const Enclosure index = packing_bound(q.planes, q.length);
+  const Enclosure letters = enclosure(I(I(1) - cos(I(I(2) * I::pi() / I(q.alphabet)))));
+  if (q.objective == Objective::index) return index;
+  if (q.objective == Objective::retrieval) return letters;
+  return {std::min(Rational(index.lo / q.weight), Rational(letters.lo / (1 - q.weight))),
+          std::min(Rational(index.hi / q.weight), Rational(letters.hi / (1 - q.weight)))};
+}
+
 }  // namespace
 
 Design design(const DesignQuestion& q) {
@@ -453,7 +466,7 @@ Design design(const DesignQuestion& q) {
   for (unsigned f = 0; f < q.planes; ++f)
     table.push_back(pow(Formula(10000), Rational(-static_cast<int>(f), q.planes)));
   best.standard = prove(q, table).value;
-  if (q.objective == Objective::index) best.bound = packing_bound(q.planes, q.length);
+  best.bound = bound_of(q);
   return best;
 }
 

@@ -46,11 +46,11 @@ struct Design {
   std::vector<proofs_numeric::Rational> amplitudes;  ///< one per plane, sum 1
   std::optional<proofs_numeric::Enclosure> index;    ///< margin of these amplitudes, or the optimum
   std::optional<proofs_numeric::Enclosure> retrieval;
-  proofs_numeric::Enclosure value;                 ///< of the objective
-  proofs_numeric::Enclosure standard;              ///< of the plain table of base 10000
-  std::optional<proofs_numeric::Enclosure> bound;  ///< no table exceeds it (index only)
-  Start start = Start::standard;                   ///< where the search began
-  std::vector<proofs_numeric::Fact> facts;         ///< what proves `value`
+  proofs_numeric::Enclosure value;          ///< of the objective
+  proofs_numeric::Enclosure standard;       ///< of the plain table of base 10000
+  proofs_numeric::Enclosure bound;          ///< no table of so many planes exceeds it
+  Start start = Start::standard;            ///< where the search began
+  std::vector<proofs_numeric::Fact> facts;  ///< what proves `value`
 };
 
 /// The best table found. Guarantee: `value`, `standard` and `bound` are Enclosures; that the table

@@ -67,7 +67,7 @@ std::vector<Job> jobs_of(const Spec& spec, const Plan& plan, const std::vector<b
     const auto cost = [&](std::size_t cell) {
       return kind.operations(planes, plan.cells[cell].length.convert_to<double>());
     };
-    if (kind.one_pass) {
+    if (kind.one_pass(planes, spec.asks[at.second].parameters)) {
       const double operations = cost(cells.back());
       jobs.push_back({at.first, at.second, std::move(cells), operations});
     } else {

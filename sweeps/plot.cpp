@@ -782,13 +782,25 @@ bool can_draw(const Store& store, std::string_view kind, const PictureOptions& o
   return drawing_of(store, kind, options).has_value();
 }
 
+namespace {
+
+std::string_view means_of(std::string_view kind) {
+  for (const PictureKind& k : picture_kinds())
+    if (k.name == kind) return k.means;
+  return {};
+}
+
+}  // namespace
+
 std::string picture_program(const Store& store, std::string_view kind,
                             const PictureOptions& options) {
   const auto drawing = drawing_of(store, kind, options);
   if (!drawing)
-    throw Error(ErrorCode::bad_value, store.path() + ": no rows for the picture '" +
-                                          std::string(kind) + "'" +
-                                          (options.sweep.empty() ? "" : " in " + options.sweep));
+    throw Error(ErrorCode::bad_value,
+                store.path() + ": no rows that '" + std::string(kind) + "' could draw" +
+                    (options.sweep.empty() ? "" : " in " + options.sweep) +
+                    (options.quantity.empty() ? "" : " of " + options.quantity) + "; it shows " +
+                    std::string(means_of(kind)));
   // Colours that colour-blind readers tell apart (Okabe and Ito).
   return terminal(options.format, drawing->height) +
          "set encoding utf8\nset grid lc rgb '#d0d0d0'\nset border lw 0.8\n"

@@ -369,6 +369,10 @@ Answers rounding_error(const Question& q) {
     answer.detail["lag"] = std::to_string(error.lag);
     answer.detail["plane"] = std::to_string(error.plane + 1);
     answer.detail["distinct"] = audit->distinct_until() >= last;
+    const Rational rotation = worst(audit->rotation, last)->error.hi;
+    answer.detail["rotation"] = decimal(rotation, 6, theory::Round::up);
+    answer.detail["margin"] =
+        decimal(safe_margin(rotation, q.table.schedule.attention_factor), 6, theory::Round::up);
     answer.method = "every entry";
     answers.at.push_back(std::move(answer));
   }
@@ -479,6 +483,12 @@ void cap(Answers& answers, const Question& q, const Lag& shortest, const Surviva
     answer.decided = answer.value->exact();
     answer.detail = detail;
     answer.detail["capped"] = kept == Rational(n);
+    if (!answer.decided)
+      answer.detail["note"] =
+          bound < Rational(n)
+              ? "a head is known up to the lower end, and none exists beyond the upper"
+              : "a head is known up to the lower end; up to the length asked none "
+                "is known to be impossible";
     answer.method = "convex program";
     answers.at.push_back(std::move(answer));
   }
@@ -579,11 +589,14 @@ double branching(std::size_t planes, double length) {
   return planes == 1 ? 1e5 : 1e6 + 30 * linear(planes, std::min(length, 1e6));
 }
 double program(std::size_t planes, double length) {
-  return planes == 1 ? 1e5 : 1e8 + 300 * linear(planes, std::min(length, 1e7));
+  return planes == 1 ? 1e5 : 1e8 + 30 * linear(planes, std::min(length, 1e7));
 }
-double passes(std::size_t planes, double length) { return 1e6 + 1500 * linear(planes, length); }
-double margins(std::size_t planes, double length) { return 1e6 + 300 * linear(planes, length); }
+double passes(std::size_t planes, double length) { return 1e6 + 100 * linear(planes, length); }
+double margins(std::size_t planes, double length) { return 1e6 + 200 * linear(planes, length); }
 double nothing(std::size_t, double) { return 1e5; }
+
+bool together(std::size_t, const Parameters&) { return true; }
+bool one_by_one(std::size_t, const Parameters&) { return false; }
 
 const std::vector<Kind>& list() {
   static const Lag far = boost::multiprecision::pow(Integer(10), 18);
@@ -594,21 +607,23 @@ const std::vector<Kind>& list() {
        "amplitudes",
        {amplitudes_parameter, offset_parameter},
        far,
-       true,
+       [](std::size_t planes, const Parameters& p) {
+         return planes == 1 || p.at("amplitudes") == "uniform";
+       },
        branching,
        index_margin},
       {"index-bound",
        "what no head of equal keys exceeds at this offset (the optimum of the two-sided reach)",
        {{"offset", "middle", "tokens back, or middle", offset}},
        far,
-       false,
+       one_by_one,
        program,
        index_bound},
       {"index-horizon",
        "largest n up to the length at which some Index head keeps the mass",
        {scale_parameter, mass_parameter, {"offset", "1", "tokens back", position}},
        near,
-       true,
+       together,
        passes,
        index_horizon_answers},
       {"index-scale",
@@ -616,14 +631,14 @@ const std::vector<Kind>& list() {
        "reach",
        {amplitudes_parameter, mass_parameter, {"offset", "1", "tokens back", position}},
        near,
-       false,
+       one_by_one,
        passes,
        index_scale},
       {"retrieval-margin",
        "margin of the Retrieval head over A letters; best: the optimum over amplitudes",
        {alphabet_parameter, head_parameter, amplitudes_parameter},
        near,
-       false,
+       one_by_one,
        margins,
        retrieval_margin_answers},
       {"trade-off",
@@ -636,36 +651,36 @@ const std::vector<Kind>& list() {
            return one_of(text, {"plain", "centred"});
          }}},
        near,
-       false,
+       one_by_one,
        margins,
        trade_off},
       {"retrieval-horizon",
        "largest n up to the length at which some Retrieval head keeps the mass",
        {scale_parameter, mass_parameter, alphabet_parameter, head_parameter},
        near,
-       true,
+       together,
        passes,
        retrieval_horizon_answers},
       {"base-sum",
        "minimum over 0 <= k <= n of the sum of cos(k theta_f); the table serves n where it is >= 0",
        {},
        far,
-       true,
+       together,
        branching,
        base_sum_minimum},
       {"aliasing-free",
        "longest input over which the slowest moving plane stays within one turn",
        {},
        far,
-       true,
+       together,
        nothing,
        aliasing_free},
       {"rounding-error",
        "largest |cos error| of the rounded table over the lags 1..n-1",
        {{"pipeline", "fp32", "how the table is rounded (docs/precision.md)", pipeline}},
        near,
-       true,
-       [](std::size_t planes, double length) { return 1e6 + 30 * linear(planes, length); },
+       together,
+       [](std::size_t planes, double length) { return 1e6 + 60 * linear(planes, length); },
        rounding_error},
       {"published-bound",
        "what P1 says that one plane cannot exceed, as published or corrected",
@@ -682,7 +697,7 @@ const std::vector<Kind>& list() {
         {"reading", "max", "of index, corrected: max or min over offsets", reading},
         alphabet_parameter},
        far,
-       true,
+       together,
        nothing,
        published_bound},
   };

@@ -61,8 +61,9 @@ struct Kind {
   std::string_view name;
   std::string_view means;
   std::vector<Parameter> parameters;
-  Lag longest;    ///< lengths beyond are refused
-  bool one_pass;  ///< lengths are answered together: a job holds them all
+  Lag longest;  ///< lengths beyond are refused
+  /// Whether lengths are answered together, so that a job holds them all.
+  bool (*one_pass)(std::size_t planes, const Parameters& parameters);
   /// Operations for a table of so many planes at its longest length, for estimates. Heuristic.
   double (*operations)(std::size_t planes, double length);
   Answers (*answer)(const Question& question);

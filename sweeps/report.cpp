@@ -95,6 +95,8 @@ std::string base64(const std::string& bytes) {
 // Whole numbers in full, else six sure digits, or a bracket where fewer are sure.
 std::string shown(const Row& row) {
   const Enclosure x = enclosure_of(row);
+  const auto whole = [](const theory::Rational& end) { return denominator(end) == 1; };
+  if (!x.exact() && whole(x.lo) && whole(x.hi)) return "[" + x.lo.str() + ", " + x.hi.str() + "]";
   if (x.exact() && denominator(x.lo) == 1) return numerator(x.lo).str();
   if (x.exact()) return decimal(x.lo, 6, theory::Round::nearest);
   const std::string low = decimal(x.lo, 6, theory::Round::nearest);
@@ -111,7 +113,9 @@ std::string cell(const Row& row, const ReportOptions& options) {
            "\" title=\"" + escaped(note) + "\" data-value=\"\">" +
            (row.status == "undecided" ? "undecided" : "–") + "</td>";
   std::string title = "[" + row.lo + ", " + row.hi + "], " + row.status + " (" + row.method + ")";
-  if (detail.contains("lag")) title += ", lag " + detail["lag"].get<std::string>();
+  for (const char* name : {"lag", "index", "retrieval", "rotation", "margin", "note"})
+    if (detail.contains(name))
+      title += std::string(", ") + name + " " + detail[name].get<std::string>();
   std::string text = escaped(shown(row));
   if (!row.certificate.empty())
     text = "<a href=\"" +

@@ -421,8 +421,6 @@ void read_schedule(Section& section, const toml::node& at, const ReadConfig& rea
   const std::size_t first = tables.size();
 
   if (section.has("base")) {
-    if (section.has("planes") == section.has("dim"))
-      section.fail(at, ErrorCode::usage, "base goes with exactly one of planes and dim");
     std::map<std::string, const toml::node*> nodes;
     std::map<std::string, std::vector<std::string>> lists;
     for (const std::string& key : section.rest()) {
@@ -435,6 +433,8 @@ void read_schedule(Section& section, const toml::node& at, const ReadConfig& rea
     for (const auto& [key, node] : nodes)
       if (!keys.contains(key))
         section.fail(*node, ErrorCode::bad_value, "unknown key '" + key + "'");
+    if (section.has("planes") == section.has("dim"))
+      section.fail(at, ErrorCode::usage, "base goes with exactly one of planes and dim");
     combinations(section, nodes, lists, [&](const Choice& choice) {
       tables.push_back(scheme_table(section, at, choice));
       // What the builder refuses is said here, with the line, and not in the middle of the sweep.
@@ -512,7 +512,8 @@ void read_schedule(Section& section, const toml::node& at, const ReadConfig& rea
 }
 
 void read_quantity(Section& section, const std::optional<std::vector<Lag>>& common,
-                   const std::vector<NamedTable>& tables, std::vector<Ask>& asks) {
+                   const std::vector<NamedTable>& tables, std::vector<Ask>& asks,
+                   std::size_t& cells) {
   const toml::node& kind_node = section.need("kind");
   std::vector<std::string> sections;
   if (const toml::node* node = section.take("schedules")) {
@@ -549,6 +550,12 @@ void read_quantity(Section& section, const std::optional<std::vector<Lag>>& comm
           section.fail(at != nodes.end() ? *at->second : kind_node, e.code(), message);
         }
       }();
+      cells += lengths.size();
+      if (cells > most_cells / tables.size())
+        section.fail(kind_node, ErrorCode::too_large,
+                     "more than " + std::to_string(most_cells) +
+                         " cells: " + std::to_string(cells) + " questions, of each of " +
+                         std::to_string(tables.size()) + " tables");
       asks.push_back({&kind, parameters, lengths, sections});
     });
   }
@@ -620,16 +627,10 @@ Spec parse_spec(const std::string& text, const std::string& path, const ReadConf
     if (spec.tables.size() > most_tables)
       top.fail(node, ErrorCode::too_large, "more than " + std::to_string(most_tables) + " tables");
   }
+  std::size_t cells = 0;
   for (const toml::node& node : list_of(top, quantities, "quantity")) {
     Section section(*node.as_table(), path);
-    read_quantity(section, lengths, spec.tables, spec.asks);
-    std::size_t cells = 0;
-    for (const Ask& ask : spec.asks) cells += ask.lengths.size();
-    if (cells > most_cells / spec.tables.size())
-      top.fail(node, ErrorCode::too_large,
-               std::to_string(cells) + " questions of each of " +
-                   std::to_string(spec.tables.size()) + " tables are more than " +
-                   std::to_string(most_cells) + " cells");
+    read_quantity(section, lengths, spec.tables, spec.asks, cells);
   }
   return spec;
 }

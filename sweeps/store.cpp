@@ -153,7 +153,9 @@ void Store::check_layout(bool fresh) const {
     return;
   }
   if (id != application)
-    throw Error(ErrorCode::file, path_ + ": a database, but not a store of ropewalk");
+    throw Error(ErrorCode::file,
+                path_ + (any.number(0) == 0 ? ": empty, no store of ropewalk"
+                                            : ": a database, but not a store of ropewalk"));
   if (version != layout)
     throw Error(ErrorCode::file, path_ + ": a store of layout " + std::to_string(version) +
                                      "; this ropewalk reads and writes layout " +

@@ -12,6 +12,8 @@ using tests::Folder;
 
 namespace {
 
+bool one_by_one(std::size_t, const Parameters&) { return false; }
+
 void fill(Store& store, const std::string& text) {
   const Spec spec = tests::parse(text);
   const Plan plan = plan_of(spec);
@@ -162,7 +164,7 @@ TEST_CASE("pictures: the front joins the margins of the heads found, by weight")
                          "",
                          {},
                          Lag(1000),
-                         false,
+                         one_by_one,
                          [](std::size_t, double) { return 1.0; },
                          [](const Question& q) {
                            const theory::Rational w = tests::number(q.parameters.at("weight"));
@@ -211,10 +213,12 @@ TEST_CASE(
     }
     return answers;
   };
-  static const Kind margin{
-      "some-margin", "", {}, Lag(1000), false, [](std::size_t, double) { return 1.0; }, undecided};
-  static const Kind horizon{
-      "some-horizon", "", {}, Lag(1000), false, [](std::size_t, double) { return 1.0; }, undecided};
+  static const Kind margin{"some-margin", "",         {},
+                           Lag(1000),     one_by_one, [](std::size_t, double) { return 1.0; },
+                           undecided};
+  static const Kind horizon{"some-horizon", "",         {},
+                            Lag(1000),      one_by_one, [](std::size_t, double) { return 1.0; },
+                            undecided};
   for (const Kind* kind : {&margin, &horizon}) {
     Spec spec = tests::parse(
         "lengths = [2, 4, 8, 16, 32, 64]\n[[schedule]]\nangle = 1\n[[schedule]]\nbase = 2\nplanes "

@@ -157,7 +157,7 @@ TEST_CASE("spec: what is wrong is named by line and column") {
       "lengths = { from = 1, to = 1e6, step = 1 }\n[[schedule]]\nbase = 9\nplanes = { from = 1, to "
       "= 1000, step = 1 }\n" +
           ask,
-      "5:1", "more than 10000000 cells");
+      "6:8", "more than 10000000 cells");
   says(head +
            "[[schedule]]\nbase = { from = 2, to = 1e6, step = 1 }\nplanes = { from = 1, to = "
            "1000000, step = 1}\n" +
