@@ -181,7 +181,8 @@ class Table {
   /// E <= hi for all planes at the lags up to `last` that follow those of the call before.
   void check_below(long last, const mpq_class& hi) {
     const mpz_class most = floor(mpq_class(hi * two_to(error_scale)));
-    const SignedWide enough = sgn(most) < 0 ? -1 : wide(std::min(most, two_to(126)));
+    const mpz_class capped = std::min(most, two_to(126));
+    const SignedWide enough = sgn(most) < 0 ? -1 : static_cast<SignedWide>(wide(capped));
     while (lag_ < last) {
       const std::uint64_t p = position(++lag_);
       for (size_t f = 0; f < planes_.size(); ++f) {
