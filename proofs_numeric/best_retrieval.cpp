@@ -401,7 +401,7 @@ RetrievalHead play(const std::vector<Formula>& frequencies, const Integer& alpha
   const Letters letters(static_cast<std::int64_t>(alphabet));
   const Waves waves(frequencies);
   const double tolerance = std::max(options.relative_width.convert_to<double>(), 1e-12) / 10;
-  const double w = index.convert_to<double>();
+  const auto w = index.convert_to<double>();
   EncounterGame game(frequencies, static_cast<std::int64_t>(alphabet), reach, code, w);
   game.set_shift(2.5 / (1 - w));  // the margin may be negative, and -2
   bool shifted = true;
