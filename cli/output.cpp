@@ -246,6 +246,9 @@ void end_on_interrupt() {
   static const std::string message =
       std::string(draws_progress() ? "\r" : "") + "ropewalk: interrupted\n";
   std::signal(SIGINT, [](int) {
+    // A second signal may reach another thread while this one is ending the process.
+    static std::atomic_flag ending;
+    if (ending.test_and_set()) return;
     if (const char* file = partial; file != nullptr) unlink(file);
     [[maybe_unused]] const auto written = write(STDERR_FILENO, message.data(), message.size());
     _exit(undecided);
