@@ -1,0 +1,43 @@
+#pragma once
+/// \file
+/// How well a model does a task: accuracy by hops and added tokens, how close the calls are, and
+/// where the last token looks.
+
+#include "checkpoints/forward.hpp"
+#include "tasks/score.hpp"
+#include "tasks/task.hpp"
+
+namespace ropewalk::checkpoints {
+
+struct TaskRow {
+  std::int64_t added = 0;
+  std::int64_t length = 0;
+  std::optional<int> hops;  ///< absent: all of them together
+  tasks::Tally tally;
+  /// Smallest over the inputs of: logit of the answer minus the largest other logit. Negative where
+  /// an answer was wrong.
+  double min_gap = 0;
+  /// By layer l, counted from 0: mean weight of the last query on the position that hop l + 1 leads
+  /// to, on the leaf once there is no hop left; of the head in which it is largest.
+  std::vector<double> target_mass;
+  /// By layer: the same on every position of the path, the query itself first. As many columns as
+  /// the row has hops + 1; empty in the row of all hops.
+  std::vector<std::vector<double>> path_mass;
+};
+
+struct EvaluateOptions {
+  std::vector<std::int64_t> added = {0};
+  std::function<void(double)> progress = {};
+};
+
+/// Runs samples 0 .. task.count-1 for each number of added tokens, in float, the answer being the
+/// most probable next token; rows of each `added`: hops in order, then all. The rotary table grows
+/// with the input.
+/// Guarantee: Heuristic (float arithmetic; a sample's answer can change with the rounding where
+/// min_gap is near 0). Cost: that of the forward pass; inputs are taken in parts that fit in about
+/// 256 MiB. Throws Error(bad_value) where the task's token ids do not fit the model's vocabulary,
+/// and as `forward` and `tasks::Task` do.
+[[nodiscard]] std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& task,
+                                            const EvaluateOptions& options);
+
+}  // namespace ropewalk::checkpoints

@@ -1,0 +1,44 @@
+#pragma once
+/// \file
+/// The model that a command reads, and the inputs that it runs on: token ids of a file, a text
+/// through the model's own tokenizer, or samples of a task.
+
+#include <CLI/CLI.hpp>
+
+#include "checkpoints/forward.hpp"
+#include "checkpoints/model.hpp"
+#include "tasks/task.hpp"
+
+namespace ropewalk::cli {
+
+/// Opens MODEL and finds its parts. Errors as of open_checkpoint and read_model.
+[[nodiscard]] checkpoints::Model open_model(const std::string& path);
+
+/// One of --tokens, --text and --task.
+struct InputArguments {
+  std::string tokens;
+  std::string text;
+  std::string tokenizer;
+  std::string task;
+  std::string count;
+  std::string seed;
+  std::string added;
+};
+/// Adds --tokens, --text, --tokenizer; with `tasks` also --task, --count, --seed and --added.
+void add_inputs(CLI::App& app, InputArguments& arguments, bool tasks);
+[[nodiscard]] bool names_inputs(const InputArguments& arguments);
+
+struct Inputs {
+  std::vector<checkpoints::Tokens> tokens;
+  std::vector<tasks::Sample> samples;  ///< of a task: as many as there are inputs
+  std::string words;                   ///< "100 inputs of the Number task, seed 0"
+};
+/// Errors name the flag: Error(usage) unless exactly one of the three is given, Error(unsupported)
+/// for a text where the model's folder has no tokenizer that is read.
+[[nodiscard]] Inputs read_inputs(const InputArguments& arguments, const checkpoints::Model& model);
+
+/// The options of a task as the flags have them.
+[[nodiscard]] tasks::Options task_options(const std::string& kind, const std::string& count,
+                                          const std::string& seed, std::int64_t otherwise);
+
+}  // namespace ropewalk::cli
