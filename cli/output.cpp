@@ -163,33 +163,55 @@ bool exists_as_file(const std::string& path) {
 
 }  // namespace
 
-void write_file(const std::string& path, const std::string& content) {
+NewFile::NewFile(const std::string& path) : path_(path) {
   // Through a link, to where it leads.
   std::error_code problem;
   const bool exists = exists_as_file(path);
   const auto target =
       exists ? std::filesystem::canonical(path, problem) : std::filesystem::path(path);
-  const std::string whole = problem ? path : target.string();
-  const std::string beside = whole + ".part" + std::to_string(getpid());
-  partial = beside.c_str();
-  std::FILE* file = std::fopen(beside.c_str(), "wb");
-  const auto fail = [&](const char* what) {
-    const std::string reason = std::strerror(errno);
-    if (file != nullptr) std::fclose(file);
-    std::remove(beside.c_str());
-    partial = nullptr;
-    throw Error(ErrorCode::file, path + ": " + what + ": " + reason);
-  };
-  if (file == nullptr) fail("cannot be written");
-  if (std::fwrite(content.data(), 1, content.size(), file) != content.size())
-    fail("cannot be written");
-  const bool flushed = std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-  if (!flushed) fail("cannot be written");
-  const bool closed = std::fclose(file) == 0;
-  file = nullptr;
-  if (!closed) fail("cannot be closed");
-  if (std::rename(beside.c_str(), whole.c_str()) != 0) fail("cannot be renamed into place");
+  whole_ = problem ? path : target.string();
+  beside_ = whole_ + ".part" + std::to_string(getpid());
+  partial = beside_.c_str();
+  file_ = std::fopen(beside_.c_str(), "wb");
+  if (file_ == nullptr) fail("cannot be written");
+}
+
+NewFile::~NewFile() { discard(); }
+
+void NewFile::discard() {
+  if (beside_.empty()) return;
+  if (file_ != nullptr) std::fclose(file_);
+  file_ = nullptr;
+  std::remove(beside_.c_str());
   partial = nullptr;
+  beside_.clear();
+}
+
+void NewFile::fail(const char* what) {
+  const std::string reason = std::strerror(errno);
+  discard();
+  throw Error(ErrorCode::file, path_ + ": " + what + ": " + reason);
+}
+
+void NewFile::write(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) fail("cannot be written");
+}
+
+void NewFile::commit() {
+  const bool flushed = std::fflush(file_) == 0 && fsync(fileno(file_)) == 0;
+  if (!flushed) fail("cannot be written");
+  const bool closed = std::fclose(file_) == 0;
+  file_ = nullptr;
+  if (!closed) fail("cannot be closed");
+  if (std::rename(beside_.c_str(), whole_.c_str()) != 0) fail("cannot be renamed into place");
+  partial = nullptr;
+  beside_.clear();
+}
+
+void write_file(const std::string& path, const std::string& content) {
+  NewFile file(path);
+  file.write(content);
+  file.commit();
 }
 
 void add_certificate(CLI::App& app, std::string& file) {

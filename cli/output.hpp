@@ -5,6 +5,7 @@
 #include <tbb/global_control.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -42,8 +43,29 @@ enum ExitCode : int {
 /// --layer, 0..100000; errors as of parse_angle.
 [[nodiscard]] unsigned parse_layer(const std::string& text);
 
-/// Writes beside `path` and renames, so that no partial file is ever seen. A link is followed.
-/// Throws Error(file), also where the path is a device, a pipe or a folder.
+/// Writes beside `path` and renames, so that no partial file is ever seen. A link is followed. One
+/// at a time. Members throw Error(file), also where the path is a device, a pipe or a folder.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path);
+  ~NewFile();  ///< what was not committed is gone
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write(std::string_view bytes);
+  /// The last call: now the file is there.
+  void commit();
+
+ private:
+  void discard();
+  [[noreturn]] void fail(const char* what);
+
+  std::string path_;
+  std::string whole_;
+  std::string beside_;  // empty where there is nothing to remove
+  std::FILE* file_ = nullptr;
+};
+/// The same for content at hand.
 void write_file(const std::string& path, const std::string& content);
 
 /// --certificate FILE, of commands whose answers ropewalk-check can check.
