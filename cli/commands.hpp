@@ -20,6 +20,8 @@ void add_sweep(CLI::App& root, int& exit_code);
 void add_export_store(CLI::App& root, int& exit_code);
 void add_task(CLI::App& root, int& exit_code);
 void add_score(CLI::App& root, int& exit_code);
+void add_heads(CLI::App& root, int& exit_code);
+void add_evaluate(CLI::App& root, int& exit_code);
 
 /// `verify --schedule`: the questions of the ledger for one model's table.
 struct ScheduleQuestions {
