@@ -16,7 +16,10 @@
 #include <optional>
 
 #include "checkpoints/tensor.hpp"
-#include "theory/config.hpp"
+
+namespace ropewalk::theory {
+enum class Pairing;  // theory/config.hpp
+}
 
 namespace ropewalk::checkpoints {
 

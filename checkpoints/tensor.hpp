@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,15 +54,21 @@ enum class DType {
 [[nodiscard]] std::int64_t block_elements(DType dtype);
 /// Bytes of one block. groups_i8: 1.
 [[nodiscard]] std::int64_t block_bytes(DType dtype);
+/// Bytes of so many elements of a row; absent where they do not fill whole blocks or do not fit in
+/// an int64. groups_i8: without the scales.
+[[nodiscard]] std::optional<std::uint64_t> storage_bytes(DType dtype, std::uint64_t elements);
 /// Numbers with a fraction, the types that weights have.
 [[nodiscard]] bool is_float(DType dtype);
 
 /// A file in memory, mapped read-only. Its pages are the file's own: they cost no memory of the
-/// process, and a truncated file is noticed when it is opened.
+/// process. A file that somebody shortens while it is mapped ends the process, as with every
+/// mapping.
 class MappedFile {
  public:
   /// Throws Error(file) where the file cannot be opened or is no regular file.
   explicit MappedFile(const std::string& path);
+  /// The same of bytes that are in memory already; `path` is for messages.
+  MappedFile(std::string path, std::vector<std::byte> bytes);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -71,6 +78,7 @@ class MappedFile {
 
  private:
   std::string path_;
+  std::vector<std::byte> own_;  ///< empty where mapped
   std::span<const std::byte> bytes_;
 };
 
@@ -94,12 +102,13 @@ struct Tensor {
   [[nodiscard]] bool contiguous() const;
 };
 
-/// Row-major strides of a shape.
+/// Row-major strides of a shape that was checked.
 [[nodiscard]] std::vector<std::int64_t> row_major(std::span<const std::int64_t> shape);
 
 /// Elements of `count` rows from `first` on, row-major, converted to float or double. Quantised
-/// blocks are dequantised in float32 as llama.cpp does. Guarantee: Exact for every plain float type
-/// into a type that holds it; correctly rounded otherwise. Cost: one pass, no allocation.
+/// blocks are dequantised in float32 as llama.cpp does, and a boolean is 0 or 1.
+/// Guarantee: Exact for every plain type into a type that holds its values; correctly rounded
+/// otherwise. Cost: one pass, no allocation.
 /// Throws Error(bad_value) for rows outside the tensor.
 template <class S>
 void read_rows(const Tensor& tensor, std::int64_t first, std::int64_t count, S* out);
