@@ -84,14 +84,14 @@ Plan plan(const Arguments& args) {
       throw Error(ErrorCode::bad_value, std::string(flag) + " must be at least 1, not 0");
     return value;
   };
-  o.letters = size("--letters", args.letters, 0);
+  o.letters = size("--alphabet", args.letters, 0);
   o.integers = size("--integers", args.integers, 0);
-  o.digits = size("--digits", args.digits, o.digits);
+  o.digits = size("--leaf-digits", args.digits, o.digits);
   const bool counts = o.kind == Kind::number || o.kind == Kind::index;
   if (!args.integers.empty() && !counts)
     throw Error(ErrorCode::usage, "--integers: the task " + args.kind + " has none");
   if (!args.digits.empty() && counts)
-    throw Error(ErrorCode::usage, "--digits: the task " + args.kind + " has none");
+    throw Error(ErrorCode::usage, "--leaf-digits: the task " + args.kind + " has none");
 
   Plan result;
   if (!args.split.empty())
@@ -238,12 +238,12 @@ void add_task(CLI::App& root, int& exit_code) {
   app.add_option("--window", args->windows,
                  "Symbols between them and the query (16; prompts: 12 16 24 ... 300); any number")
       ->type_name("N");
-  app.add_option("--letters", args->letters, "Letters in the alphabet (120 with integers, else 8)")
+  app.add_option("--alphabet", args->letters, "Letters in the alphabet (120 with integers, else 8)")
       ->type_name("N");
   app.add_option("--integers", args->integers,
                  "number, index: integers 1..N, at most the window (the window)")
       ->type_name("N");
-  app.add_option("--digits", args->digits, "letter, retrieval, mixed: digits, at most 10 (8)")
+  app.add_option("--leaf-digits", args->digits, "letter, retrieval, mixed: digits, at most 10 (8)")
       ->type_name("N");
   app.add_option("--format", args->format, "jsonl (default), tokens or prompts")
       ->check(CLI::IsMember({"jsonl", "tokens", "prompts"}))

@@ -1,6 +1,7 @@
 #include "tasks/write.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -141,4 +142,21 @@ TEST_CASE("prompts: instruction, three worked examples, the input, one token to 
   }
   const Task two({.hops_max = 2});
   CHECK_THROWS_WITH(Prompter(two), Catch::Matchers::ContainsSubstring("--hops"));
+}
+
+TEST_CASE("the first sample of seeds 0 to 9 is what it was") {
+  std::ifstream file(ROPEWALK_SOURCE_DIR "/tests/data/tasks.jsonl");
+  std::string line;
+  int lines = 0;
+  for (const Kind kind :
+       {Kind::number, Kind::letter, Kind::index, Kind::retrieval, Kind::mixed}) {
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      REQUIRE(std::getline(file, line));
+      const Task task({.kind = kind, .seed = seed});
+      CHECK(json_line(task, 0, task.sample(0)) == line + "\n");
+      ++lines;
+    }
+  }
+  CHECK(lines == 50);
+  CHECK_FALSE(std::getline(file, line));
 }
