@@ -64,7 +64,7 @@ std::pair<Int, Int> range(std::string_view flag, const std::string& text) {
 
 // Which samples, of which tasks, in order.
 struct Plan {
-  std::vector<Task> tasks;
+  std::vector<Options> tasks;
   Range samples{};
 };
 
@@ -113,13 +113,14 @@ Plan plan(const Arguments& args) {
     windows.assign(std::begin(prompt_windows), std::end(prompt_windows));
   if (windows.empty()) windows.push_back(o.window);
   const auto [first_seed, last_seed] = range<std::uint64_t>("--seed", args.seed);
-  if (last_seed - first_seed >= 1'000'000)
-    throw Error(ErrorCode::too_large, "--seed: at most 1000000 seeds at once");
+  if (last_seed - first_seed >= 100'000)
+    throw Error(ErrorCode::too_large, "--seed: at most 100000 seeds at once");
   for (const std::int32_t window : windows) {
+    o.window = window;
+    (void)Task(o);  // refuses what cannot be, before anything is written
     for (std::uint64_t s = 0; s <= last_seed - first_seed; ++s) {
-      o.window = window;
       o.seed = first_seed + s;
-      result.tasks.emplace_back(o);
+      result.tasks.push_back(o);
     }
   }
   return result;
@@ -133,7 +134,8 @@ void write(const Arguments& args, const Plan& plan, Sink&& sink) {
   constexpr std::int64_t block = 2048;
   std::int64_t done = 0;
   const auto all = plan.samples.count * static_cast<std::int64_t>(plan.tasks.size());
-  for (const Task& task : plan.tasks) {
+  for (const Options& options : plan.tasks) {
+    const Task task(options);
     const auto arrays =
         args.format != "tokens"
             ? nullptr
@@ -203,9 +205,10 @@ void run(const Arguments& args) {
     out["vocabulary"] = Json::array();
     out["lengths"] = Json::array();
     for (std::size_t i = 0; i < work.tasks.size(); ++i) {
-      if (i > 0 && work.tasks[i].length() == work.tasks[i - 1].length()) continue;
-      out["lengths"].push_back(work.tasks[i].length());
-      out["vocabulary"].push_back(work.tasks[i].vocabulary());
+      if (i > 0 && work.tasks[i].window == work.tasks[i - 1].window) continue;
+      const Task task(work.tasks[i]);
+      out["lengths"].push_back(task.length());
+      out["vocabulary"].push_back(task.vocabulary());
     }
     out["seconds"] = seconds;
     std::cout << out.dump(2) << '\n';

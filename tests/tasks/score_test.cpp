@@ -79,6 +79,7 @@ TEST_CASE("what is right, wrong, no answer and no prediction") {
   CHECK(one(nullptr).unanswered == 1);
   CHECK(one(nullptr).right == 0);
   CHECK(one(text).unanswered == 0);
+  CHECK(one({{"prediction", text}}).right == 1);
   for (const json& bad : {json(1.5), json(true), json::array(), json::object()})
     CHECK_THROWS_WITH(one(bad), Catch::Matchers::ContainsSubstring("prediction"));
 

@@ -148,8 +148,7 @@ TEST_CASE("the first sample of seeds 0 to 9 is what it was") {
   std::ifstream file(ROPEWALK_SOURCE_DIR "/tests/data/tasks.jsonl");
   std::string line;
   int lines = 0;
-  for (const Kind kind :
-       {Kind::number, Kind::letter, Kind::index, Kind::retrieval, Kind::mixed}) {
+  for (const Kind kind : {Kind::number, Kind::letter, Kind::index, Kind::retrieval, Kind::mixed}) {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       REQUIRE(std::getline(file, line));
       const Task task({.kind = kind, .seed = seed});
