@@ -104,6 +104,7 @@ void print_row(const std::string& task, const std::string& length, const std::st
 }
 
 void run(const Arguments& args) {
+  const tbb::global_control limit = thread_limit(args.common);
   const Score score = read(args);
   // Over all hops of a length; hops are counted from 1.
   std::map<Group, Tally> lengths;

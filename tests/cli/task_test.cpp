@@ -240,6 +240,7 @@ TEST_CASE("score: bad files are named with line and key") {
   refused("[1]\n", "line 1: not a JSON object");
   CHECK(run("score " + folder / "absent.jsonl").code == 4);
   CHECK(run("score /tmp").complains("is a folder"));
+  CHECK(run("score /tmp --threads 0").complains("--threads"));
   CHECK(run("score").complains("samples"));
   const std::string samples = folder.write("s.jsonl", sample + "\n" + sample + "\n");
   const auto with = [&](const std::string& predictions) {
