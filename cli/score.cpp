@@ -74,10 +74,10 @@ Score read(const Arguments& args) {
       if (!predictions)
         add(score, line);
       else
-        add(score, line,
-            prediction.is_object() ? prediction.value("prediction", nlohmann::json()) : prediction);
+        add(score, line, prediction);
     } catch (const Error& e) {
-      throw Error(e.code(), samples.place() + ": " + e.what());
+      throw Error(e.code(), samples.place() + (predictions ? ", " + predictions->place() : "") +
+                                ": " + e.what());
     }
   }
   if (predictions && predictions->next(prediction))
@@ -98,12 +98,13 @@ Json written(const Tally& tally) {
 void print_row(const std::string& task, const std::string& length, const std::string& hops,
                const Tally& tally) {
   const Interval interval = tally.interval();
-  std::cout << fmt::format("  {:<9} {:>7} {:>5} {:>9} {:>9} {:>11}   {:.4f}  {:.4f}..{:.4f}\n",
+  std::cout << fmt::format("  {:<9} {:>7} {:>5} {:>9} {:>9} {:>11}    {:.4f}  {:.4f}..{:.4f}\n",
                            task, length, hops, tally.samples, tally.right, tally.unanswered,
                            tally.accuracy(), interval.low, interval.high);
 }
 
 void run(const Arguments& args) {
+  const tbb::global_control limit = thread_limit(args.common);
   const Score score = read(args);
   // Over all hops of a length; hops are counted from 1.
   std::map<Group, Tally> lengths;

@@ -64,7 +64,7 @@ std::pair<Int, Int> range(std::string_view flag, const std::string& text) {
 
 // Which samples, of which tasks, in order.
 struct Plan {
-  std::vector<Task> tasks;
+  std::vector<Options> tasks;
   Range samples{};
 };
 
@@ -84,14 +84,14 @@ Plan plan(const Arguments& args) {
       throw Error(ErrorCode::bad_value, std::string(flag) + " must be at least 1, not 0");
     return value;
   };
-  o.letters = size("--letters", args.letters, 0);
+  o.letters = size("--alphabet", args.letters, 0);
   o.integers = size("--integers", args.integers, 0);
-  o.digits = size("--digits", args.digits, o.digits);
+  o.digits = size("--leaf-digits", args.digits, o.digits);
   const bool counts = o.kind == Kind::number || o.kind == Kind::index;
   if (!args.integers.empty() && !counts)
     throw Error(ErrorCode::usage, "--integers: the task " + args.kind + " has none");
   if (!args.digits.empty() && counts)
-    throw Error(ErrorCode::usage, "--digits: the task " + args.kind + " has none");
+    throw Error(ErrorCode::usage, "--leaf-digits: the task " + args.kind + " has none");
 
   Plan result;
   if (!args.split.empty())
@@ -113,13 +113,14 @@ Plan plan(const Arguments& args) {
     windows.assign(std::begin(prompt_windows), std::end(prompt_windows));
   if (windows.empty()) windows.push_back(o.window);
   const auto [first_seed, last_seed] = range<std::uint64_t>("--seed", args.seed);
-  if (last_seed - first_seed >= 1'000'000)
-    throw Error(ErrorCode::too_large, "--seed: at most 1000000 seeds at once");
+  if (last_seed - first_seed >= 100'000)
+    throw Error(ErrorCode::too_large, "--seed: at most 100000 seeds at once");
   for (const std::int32_t window : windows) {
+    o.window = window;
+    (void)Task(o);  // refuses what cannot be, before anything is written
     for (std::uint64_t s = 0; s <= last_seed - first_seed; ++s) {
-      o.window = window;
       o.seed = first_seed + s;
-      result.tasks.emplace_back(o);
+      result.tasks.push_back(o);
     }
   }
   return result;
@@ -133,7 +134,8 @@ void write(const Arguments& args, const Plan& plan, Sink&& sink) {
   constexpr std::int64_t block = 2048;
   std::int64_t done = 0;
   const auto all = plan.samples.count * static_cast<std::int64_t>(plan.tasks.size());
-  for (const Task& task : plan.tasks) {
+  for (const Options& options : plan.tasks) {
+    const Task task(options);
     const auto arrays =
         args.format != "tokens"
             ? nullptr
@@ -203,9 +205,10 @@ void run(const Arguments& args) {
     out["vocabulary"] = Json::array();
     out["lengths"] = Json::array();
     for (std::size_t i = 0; i < work.tasks.size(); ++i) {
-      if (i > 0 && work.tasks[i].length() == work.tasks[i - 1].length()) continue;
-      out["lengths"].push_back(work.tasks[i].length());
-      out["vocabulary"].push_back(work.tasks[i].vocabulary());
+      if (i > 0 && work.tasks[i].window == work.tasks[i - 1].window) continue;
+      const Task task(work.tasks[i]);
+      out["lengths"].push_back(task.length());
+      out["vocabulary"].push_back(task.vocabulary());
     }
     out["seconds"] = seconds;
     std::cout << out.dump(2) << '\n';
@@ -238,12 +241,12 @@ void add_task(CLI::App& root, int& exit_code) {
   app.add_option("--window", args->windows,
                  "Symbols between them and the query (16; prompts: 12 16 24 ... 300); any number")
       ->type_name("N");
-  app.add_option("--letters", args->letters, "Letters in the alphabet (120 with integers, else 8)")
+  app.add_option("--alphabet", args->letters, "Letters in the alphabet (120 with integers, else 8)")
       ->type_name("N");
   app.add_option("--integers", args->integers,
                  "number, index: integers 1..N, at most the window (the window)")
       ->type_name("N");
-  app.add_option("--digits", args->digits, "letter, retrieval, mixed: digits, at most 10 (8)")
+  app.add_option("--leaf-digits", args->digits, "letter, retrieval, mixed: digits, at most 10 (8)")
       ->type_name("N");
   app.add_option("--format", args->format, "jsonl (default), tokens or prompts")
       ->check(CLI::IsMember({"jsonl", "tokens", "prompts"}))

@@ -73,6 +73,7 @@ void add(Score& score, const json& line, const json& prediction) {
   const Group group{text(line, "task"), whole(line, "length"), whole(line, "hops")};
   const std::int64_t answer = whole(line, "answer");
   const std::string answer_text = text(line, "answer_text");
+  if (prediction.is_object()) return add(score, line, value(prediction, "prediction"));
   bool right = false;
   bool answered = true;
   if (prediction.is_number_integer()) {

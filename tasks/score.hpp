@@ -48,7 +48,7 @@ using Score = std::map<Group, Tally>;
 /// it equals "answer_text"; upper case is another text. Throws Error(parse) naming the key that is
 /// absent or not what it should be.
 void add(Score& score, const nlohmann::json& line);
-/// The same with a prediction from elsewhere.
+/// The same with a prediction from elsewhere: the value, or an object with the key "prediction".
 void add(Score& score, const nlohmann::json& line, const nlohmann::json& prediction);
 
 }  // namespace ropewalk::tasks

@@ -85,13 +85,13 @@ Task::Task(const Options& options) : options_(options) {
     refuse("--hops: a window of " + std::to_string(o.window) + " has room for " +
            std::to_string(links_ + 1) + " hops, not " + std::to_string(o.hops_max));
   if (o.letters == 0) o.letters = counts() ? 120 : 8;
-  check("--letters", o.letters, 1, counts() ? most_letters : most_letters_of_pairs);
-  check("--digits", o.digits, o.kind == Kind::mixed ? 2 : 1, 10);
+  check("--alphabet", o.letters, 1, counts() ? most_letters : most_letters_of_pairs);
+  check("--leaf-digits", o.digits, o.kind == Kind::mixed ? 2 : 1, 10);
   if (counts()) {
     check("--integers", o.integers, 0, o.window);
     if (o.integers == 0) o.integers = o.window;
   } else if (o.letters < o.hops_max + 2) {
-    refuse("--letters: " + std::to_string(o.hops_max) + " hops and one letter off the path need " +
+    refuse("--alphabet: " + std::to_string(o.hops_max) + " hops and one letter off the path need " +
            std::to_string(o.hops_max + 2) + " letters, not " + std::to_string(o.letters));
   }
   check("--added", o.added, 0, 1 << 24);
@@ -107,6 +107,19 @@ Task::Task(const Options& options) : options_(options) {
     for (std::size_t d = 1; d < ways_[h].size(); ++d)
       ways_[h][d] = sums[d] - sums[d - std::min(d, static_cast<std::size_t>(reach))];
   }
+  texts_.emplace_back();
+  if (counts()) {
+    for (std::int32_t m = 1; m <= o.integers; ++m) texts_.push_back(std::to_string(m));
+    for (std::int32_t a = 0; a < o.letters; ++a) texts_.push_back(letter_text(a));
+  } else {
+    for (std::int32_t a = 0; a < o.letters; ++a)
+      for (std::int32_t d = 0; d < o.digits; ++d)
+        texts_.push_back(letter_text(a) + std::to_string(d));
+    for (std::int32_t a = 0; a < o.letters; ++a)
+      for (std::int32_t b = 0; b < o.letters; ++b)
+        texts_.push_back(letter_text(a) + letter_text(b));
+  }
+
   std::vector<std::int32_t> tokens(
       static_cast<std::size_t>(counts() ? o.letters : o.letters * o.digits));
   std::iota(tokens.begin(), tokens.end(), counts() ? o.integers + 1 : 1);
@@ -306,25 +319,20 @@ std::optional<Answer> Task::solve(std::span<const std::int32_t> tokens) const {
   return answer;
 }
 
-std::int32_t Task::vocabulary() const {
-  const Options& o = options_;
-  return 1 + (counts() ? o.integers + o.letters : o.letters * (o.digits + o.letters));
-}
+std::int32_t Task::vocabulary() const { return static_cast<std::int32_t>(texts_.size()); }
 
 std::string Task::token_text(std::int32_t id) const {
-  const Options& o = options_;
   if (id < 0 || id >= vocabulary())
     refuse("token " + std::to_string(id) + " lies outside 0.." + std::to_string(vocabulary() - 1));
-  if (id == 0) return "";
-  if (counts()) return id <= o.integers ? std::to_string(id) : letter_text(id - o.integers - 1);
-  const std::int32_t pair = id - 1 - o.letters * o.digits;
-  return pair < 0 ? letter_text((id - 1) / o.digits) + std::to_string((id - 1) % o.digits)
-                  : letter_text(pair / o.letters) + letter_text(pair % o.letters);
+  return texts_[static_cast<std::size_t>(id)];
 }
 
 std::string Task::text(std::span<const std::int32_t> tokens) const {
   std::string text;
-  for (const std::int32_t t : tokens) text += (text.empty() ? "" : " ") + token_text(t);
+  for (const std::int32_t t : tokens) {
+    if (!text.empty()) text += ' ';
+    text += token_text(t);
+  }
   return text;
 }
 

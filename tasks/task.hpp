@@ -131,6 +131,7 @@ class Task {
   std::vector<std::vector<std::int32_t>> leaves_;   // by hops: reachable positions, shuffled
   std::vector<std::vector<std::int32_t>> answers_;  // by hops: tokens, shuffled
   std::vector<std::vector<double>> ways_;           // [hops][distance]: paths over that distance
+  std::vector<std::string> texts_;                  // by token
 };
 
 }  // namespace ropewalk::tasks
