@@ -24,5 +24,6 @@ install(
         "${CMAKE_CURRENT_LIST_DIR}/FindGMP.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindMPFR.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindMPFI.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/FindOpenBLAS.cmake"
   DESTINATION "${config_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
