@@ -14,7 +14,7 @@ namespace ropewalk::checkpoints {
 namespace {
 
 constexpr std::uint64_t max_members = 1 << 16;
-constexpr std::uint64_t max_unpacked_beyond_file = std::uint64_t{48} << 20;
+constexpr std::uint64_t max_unpacked_beyond_file = std::uint64_t{16} << 20;
 /// Deflate turns no byte into more than 1,032.
 constexpr std::uint64_t max_ratio = 1032;
 
