@@ -29,7 +29,7 @@ static_assert(std::endian::native == std::endian::little,
 /// The largest sizes that are believed of a file. Real models stay far below; a file that claims
 /// more is refused before anything is allocated for it.
 inline constexpr std::uint64_t max_header_bytes = 100'000'000;  ///< JSON header or index
-inline constexpr std::uint64_t max_name_bytes = 1024;           ///< name of a tensor
+inline constexpr std::uint64_t max_name_bytes = 256;            ///< name of a tensor
 inline constexpr std::uint64_t max_tensors = 1 << 16;           ///< tensors of one file
 inline constexpr std::uint64_t max_dimensions = 8;
 
@@ -72,7 +72,7 @@ inline constexpr std::uint64_t max_dimensions = 8;
 /// bytes of it.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-/// Whether a tensor or a key may have this name: 1 to 1,024 bytes of UTF-8 without control
+/// Whether a tensor or a key may have this name: 1 to 256 bytes of UTF-8 without control
 /// characters, so that it prints on one line.
 [[nodiscard]] bool is_name(std::string_view text);
 

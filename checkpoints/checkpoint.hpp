@@ -4,9 +4,8 @@
 ///
 ///   folder      config.json with model.safetensors, or its index and shards, or pytorch_model.bin
 ///               (index and shards too)
-///   file        safetensors, GGUF v2/v3, PyTorch (zip or legacy pickle), llama2.c (legacy or
-///   int8),
-///               told apart by their first bytes
+///   file        safetensors, GGUF v2/v3, PyTorch (ZIP or legacy pickle), llama2.c (legacy, float,
+///               int8), told apart by their first bytes
 ///
 /// Every count, size and offset is checked before it is used; a file is data and never code: a
 /// pickle may name tensors, dictionaries and numbers and nothing else.
@@ -56,11 +55,12 @@ struct Checkpoint {
 /// Opens a model. Throws Error(file) for what cannot be opened, Error(parse) for what is not the
 /// format it claims to be, Error(unsupported) for what is understood and refused (TorchScript, an
 /// element type, a pickle that would call something), Error(too_large) beyond a cap; each names
-/// file and offset or key. Cost: that of the headers; memory: headers only, and for a PyTorch
-/// archive whose members are compressed those members.
+/// file and offset or key. Without config.json there is a finding "config.absent".
+/// Cost: that of the headers; memory: headers only, and for a PyTorch archive whose members are
+/// compressed those members. No file makes it use more than its own size and 64 MiB.
 [[nodiscard]] Checkpoint open_checkpoint(const std::string& path);
 
-/// The readers themselves, one file each. `path` is for messages.
+/// The readers themselves, one source file each. They find no config.json.
 [[nodiscard]] Checkpoint read_safetensors(const std::shared_ptr<const MappedFile>& file);
 [[nodiscard]] Checkpoint read_gguf(const std::shared_ptr<const MappedFile>& file);
 [[nodiscard]] Checkpoint read_pytorch(const std::shared_ptr<const MappedFile>& file);

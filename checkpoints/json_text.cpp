@@ -49,10 +49,11 @@ nlohmann::json parse_json(std::span<const std::byte> bytes, const std::string& n
   const Json::parser_callback_t watch = [&](int depth, Event event, Json& value) {
     if (event == Event::key) {
       const auto& key = value.get_ref<const std::string&>();
+      if (depth == 1) outermost = key;
+      if (member && depth == 1) return true;
       if (!keys.back().insert(key).second)
         throw Error(ErrorCode::parse,
                     name + ": the key " + in_quotes(key) + " stands twice in one object");
-      if (depth == 1) outermost = key;
       return true;
     }
     const bool starts = event == Event::object_start || event == Event::array_start;

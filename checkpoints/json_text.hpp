@@ -11,7 +11,8 @@
 
 namespace ropewalk::checkpoints {
 
-/// Called with each member of the outermost object as it is complete; the member is not kept.
+/// Called with each member of the outermost object as it is complete. Neither member nor key is
+/// kept: whether a key stands twice is for the caller to see.
 using JsonMember = std::function<void(const std::string& key, const nlohmann::json& value)>;
 
 /// Parses text, `name` in messages. No more than `max_values` values are in memory at a time; with

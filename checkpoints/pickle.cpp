@@ -13,7 +13,7 @@ namespace {
 using Kind = PickleValue::Kind;
 using Items = std::vector<PickleValue>;
 
-constexpr std::uint64_t max_instructions = 1'000'000;
+constexpr std::uint64_t max_instructions = 500'000;
 constexpr std::uint64_t max_line = 256;  // module or name
 
 /// What a name stands for.

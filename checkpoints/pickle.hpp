@@ -78,7 +78,7 @@ struct Pickle {
 /// Reads one pickle (protocols 2 to 5) and leaves the reader behind it.
 /// Guarantee: every tensor lies within the number of elements that its storage claims, and has no
 /// more elements than that.
-/// Cost: at most 1,000,000 instructions are run and 65,536 tensors built.
+/// Cost: at most 500,000 instructions are run and 65,536 tensors built.
 /// Throws Error(parse) for what is not a pickle, Error(unsupported) for a name or an instruction
 /// that is not known, Error(too_large) beyond the caps; each names the offset.
 [[nodiscard]] Pickle read_pickle(Reader& reader);

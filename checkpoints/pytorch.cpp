@@ -21,6 +21,7 @@ using Kind = PickleValue::Kind;
 constexpr int max_nesting = 32;
 constexpr std::uint64_t max_objects = 1'000'000;  // visited, the shared ones each time
 constexpr std::size_t max_notes = 1000;           // entries that are no tensors
+constexpr std::size_t max_note_bytes = 1000;
 
 constexpr std::string_view legacy_magic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr std::int64_t legacy_protocol = 1001;
@@ -34,8 +35,9 @@ class Flattener {
   void run() {
     visit(pickle_.root, "", 0);
     if (skipped_ > 0)
-      out_.findings.push_back({"pytorch.skipped", "note",
-                               std::to_string(skipped_) + " entries that are no tensors left out"});
+      out_.findings.push_back(
+          {"pytorch.skipped", "note",
+           "entries left out that are no tensors: " + std::to_string(skipped_)});
   }
 
  private:
@@ -61,7 +63,7 @@ class Flattener {
       case Kind::boolean: return note(name, value.integer != 0);
       case Kind::integer: return note(name, value.integer);
       case Kind::real: return note(name, value.real);
-      case Kind::text: return note(name, as_utf8(pickle_.text(value).substr(0, max_name_bytes)));
+      case Kind::text: return note(name, as_utf8(pickle_.text(value).substr(0, max_note_bytes)));
       case Kind::none:
       case Kind::raw:
       case Kind::name:

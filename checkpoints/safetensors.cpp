@@ -61,6 +61,7 @@ class Header {
 
   void metadata(const Json& value) {
     if (!value.is_object()) fail("__metadata__ is not an object");
+    if (!out_.metadata.is_null()) fail("__metadata__ stands twice");
     for (const auto& [key, text] : value.items())
       if (!text.is_string()) fail("__metadata__ " + in_quotes(key) + " is not a string");
     out_.metadata = value;
@@ -119,7 +120,8 @@ class Header {
     t.strides = row_major(t.shape);
     t.data = data_.subspan(begin, size);
     t.owner = file_;
-    const auto place = out_.tensors.emplace(name, std::move(t)).first;
+    const auto [place, fresh] = out_.tensors.emplace(name, std::move(t));
+    if (!fresh) fail("two tensors have the name " + in_quotes(name));
     places_.emplace_back(begin, begin + size, &place->first);
   }
 

@@ -116,16 +116,19 @@ void walk(const Tensor& t, std::size_t d, const std::byte* at, S (*convert)(cons
   }
 }
 
+/// A row of one dimension is one element, so a range may begin and end within a block.
 template <class S>
 void read_blocks(const Tensor& t, std::int64_t first, std::int64_t count, S* out) {
   const TypeInfo& type = info(t.dtype);
-  const std::int64_t begin = first * t.row_size() / type.elements;
-  const std::int64_t end = begin + count * t.row_size() / type.elements;
+  const std::int64_t end = (first + count) * t.row_size();
   float values[256];
-  for (std::int64_t block = begin; block < end; ++block) {
-    dequantize(t.dtype, t.data.data() + block * type.bytes, values);
-    out = std::transform(values, values + type.elements, out,
+  for (std::int64_t i = first * t.row_size(); i < end;) {
+    const std::int64_t skip = i % type.elements;
+    const std::int64_t n = std::min(type.elements - skip, end - i);
+    dequantize(t.dtype, t.data.data() + i / type.elements * type.bytes, values);
+    out = std::transform(values + skip, values + skip + n, out,
                          [](float x) { return static_cast<S>(x); });
+    i += n;
   }
 }
 

@@ -14,7 +14,7 @@ namespace ropewalk::checkpoints {
 namespace {
 
 constexpr std::uint64_t max_members = 1 << 16;
-constexpr std::uint64_t max_unpacked_beyond_file = std::uint64_t{48} << 20;
+constexpr std::uint64_t max_unpacked_beyond_file = std::uint64_t{16} << 20;
 /// Deflate turns no byte into more than 1,032.
 constexpr std::uint64_t max_ratio = 1032;
 
@@ -56,6 +56,11 @@ std::span<const std::byte> extra64(std::span<const std::byte> extra, const std::
   return {};
 }
 
+bool has_locator64(Reader& reader, std::uint64_t end) {
+  reader.seek(end - locator64_bytes, "the 64-bit locator");
+  return reader.number<std::uint32_t>("the 64-bit locator") == locator64_mark;
+}
+
 Directory find_directory(std::span<const std::byte> bytes, const std::string& path) {
   Reader reader(bytes, path);
   if (bytes.size() < end_bytes) reader.fail("too short for a ZIP archive");
@@ -78,16 +83,17 @@ Directory find_directory(std::span<const std::byte> bytes, const std::string& pa
     d.bytes = reader.number<std::uint32_t>("the end record");
     d.offset = reader.number<std::uint32_t>("the end record");
     d.end = at;
-    const bool small = d.members != 0xFFFF && d.bytes != all32 && d.offset != all32;
-    if (small && (disk != 0 || directory_disk != 0 || here != d.members))
+    // 64-bit archives have a second end record before this one, which then repeats it or has all
+    // ones where a number does not fit.
+    const bool wide = at >= locator64_bytes + end64_bytes && has_locator64(reader, at);
+    const bool fits = d.members != 0xFFFF && d.bytes != all32 && d.offset != all32;
+    if (!wide && !fits) reader.fail("the 64-bit end record is missing");
+    if (fits && (disk != 0 || directory_disk != 0 || here != d.members))
       reader.fail(ErrorCode::unsupported, "a ZIP archive in several parts is not read");
-    if (small) return d;
+    if (!wide) return d;
 
-    if (at < locator64_bytes + end64_bytes) reader.fail("the 64-bit end record is missing");
-    reader.seek(at - locator64_bytes, "the 64-bit locator");
-    if (reader.number<std::uint32_t>("the 64-bit locator") != locator64_mark)
-      reader.fail("the 64-bit locator is missing");
-    (void)reader.take(4, "the 64-bit locator");
+    const Directory narrow = d;
+    reader.seek(at - locator64_bytes + 8, "the 64-bit locator");
     const auto end64 = reader.number<std::uint64_t>("the 64-bit locator");
     if (end64 > at - locator64_bytes - end64_bytes)
       reader.fail("the 64-bit end record would lie at offset " + std::to_string(end64));
@@ -99,6 +105,9 @@ Directory find_directory(std::span<const std::byte> bytes, const std::string& pa
     d.bytes = reader.number<std::uint64_t>("the 64-bit end record");
     d.offset = reader.number<std::uint64_t>("the 64-bit end record");
     d.end = end64;
+    if (fits &&
+        (d.members != narrow.members || d.bytes != narrow.bytes || d.offset != narrow.offset))
+      reader.fail("the two end records of the ZIP archive differ");
     return d;
   }
   reader.seek(bytes.size(), "the end");

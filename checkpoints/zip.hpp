@@ -32,7 +32,7 @@ class ZipArchive {
   /// Names in alphabetical order.
   [[nodiscard]] std::vector<std::string> names() const;
   /// A member; its checksum is compared with `checked`, and wherever it has to be unpacked.
-  /// All unpacked members together may exceed the file by no more than 48 MiB.
+  /// All unpacked members together may exceed the file by no more than 16 MiB.
   /// Throws Error(parse) where it is absent or damaged, Error(too_large) beyond that size.
   [[nodiscard]] Member member(const std::string& name, bool checked);
 

@@ -66,7 +66,9 @@ TEST_CASE("a safetensors header that contradicts itself or the file is refused i
   refused("{" + entry("a", "[2]", 0, 8) + "," + entry("b", "[3]", 4, 16) + "}", "'b' begins at");
   refused("{" + entry("a", "[1]", 0, 4) + "," + entry("b", "[2]", 8, 16) + "}", "'b' begins at");
   refused("{" + entry("a", "[2]", 0, 8) + "}", "the tensors end at byte 8 of the data");
-  refused("{" + entry("a", "[4]", 0, 16) + "," + entry("a", "[4]", 0, 16) + "}", "stands twice");
+  refused("{" + entry("a", "[4]", 0, 16) + "," + entry("a", "[4]", 0, 16) + "}",
+          "two tensors have the name 'a'");
+  refused("{\"__metadata__\":{},\"__metadata__\":{}," + entry("a", "[4]", 0, 16) + "}", "twice");
   refused("{" + entry("a", "[4611686018427387904,4]", 0, 16) + "}", "more than 2^63");
   refused("{" + entry("a", "[4294967296,4294967296]", 0, 16) + "}", "more than 2^63");
   refused("{" + entry("a", "[9223372036854775807,9223372036854775807,0]", 0, 16) + "}", "2^63");

@@ -53,6 +53,12 @@ TEST_CASE("dequantised blocks are those of an independent computation, bit by bi
             elements / block_elements(dtype) * block_bytes(dtype));
     const Tensor t = over(bytes, dtype, {3, elements / 3});
     CHECK(values(t) == expected);
+    // In one dimension a row is one element, wherever it lies in a block.
+    const Tensor line = over(bytes, dtype, {elements});
+    CHECK(values(line) == expected);
+    std::vector<double> some(20);
+    read_rows(line, 21, 20, some.data());
+    CHECK(some == std::vector<double>(expected.begin() + 21, expected.begin() + 41));
     // One row alone, as float.
     std::vector<float> row(static_cast<std::size_t>(t.row_size()));
     read_rows(t, 1, 1, row.data());
