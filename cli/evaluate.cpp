@@ -25,7 +25,6 @@ struct Arguments {
   std::string count;
   std::string seed;
   std::string added = "0";
-  std::string hops;
 };
 
 std::vector<std::int64_t> numbers(const std::string& text) {
@@ -68,13 +67,7 @@ Json written(const TaskRow& row) {
 
 int run(const Arguments& args) {
   const tbb::global_control limit = thread_limit(args.common);
-  tasks::Options task = task_options(args.task, args.count, args.seed, 400);
-  if (!args.hops.empty()) {
-    const theory::Integer hops = parse_integer("--hops", args.hops);
-    if (hops < 1 || hops > 1000)
-      throw Error(ErrorCode::bad_value, "--hops must lie in 1..1000, not " + hops.str());
-    task.hops_max = static_cast<int>(hops);
-  }
+  const tasks::Options task = task_options(args.task, args.count, args.seed, 400);
   EvaluateOptions options;
   options.added = numbers(args.added);
   const Model model = open_model(args.model);
@@ -129,8 +122,6 @@ void add_evaluate(CLI::App& root, int& exit_code) {
   app.add_option("--seed", args->seed, "Seed of the inputs (0)")->type_name("S");
   app.add_option("--added", args->added, "Symbols before the window, a list (0)")
       ->type_name("K,K,...");
-  app.add_option("--hops", args->hops, "The most hops (4; 1 in index, retrieval, mixed)")
-      ->type_name("H");
   add_common(app, args->common);
   app.footer(
       "The model reads each input and answers with the most probable next token. accuracy comes "

@@ -134,7 +134,7 @@ void add_heads(CLI::App& root, int& exit_code) {
       ->type_name("B");
   app.add_option("--tau", args->tau, "Temperature of the weights of the swaps (1e-4)")
       ->type_name("TAU");
-  app.add_flag("--planes", args->planes, "Also score every plane alone (in --json)");
+  app.add_flag("--by-plane", args->planes, "Also score every plane alone (in --json)");
   app.add_option("--csv", args->csv, "Also write the table to a file")->type_name("FILE");
   add_common(app, args->common);
   app.footer(

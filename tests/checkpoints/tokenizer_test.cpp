@@ -1,0 +1,133 @@
+// Tokenizers, by hand and against trained ones.
+#include "checkpoints/tokenizer.hpp"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "checkpoints/checkpoint.hpp"
+#include "tests/catch.hpp"
+#include "theory/error.hpp"
+
+using namespace ropewalk;
+using namespace ropewalk::checkpoints;
+using namespace ropewalk::tests;
+using Json = nlohmann::json;
+using Ids = std::vector<std::int32_t>;
+
+namespace {
+
+const std::string shared = ROPEWALK_SHARED_DIR "/checkpoints/";
+
+// Space-marked BPE over a, b, c with bytes for the rest.
+Json small() {
+  Json vocabulary = {{"<unk>", 0}, {"<s>", 1}, {"\u2581", 2}, {"a", 3},   {"b", 4},
+                     {"c", 5},     {"ab", 6},  {"bc", 7},     {"abc", 8}, {"\u2581a", 9}};
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", byte);
+    vocabulary[name] = 10 + byte;
+  }
+  return {{"normalizer",
+           {{"type", "Sequence"}, {"normalizers", {{{"type", "Prepend"}, {"prepend", "\u2581"}}}}}},
+          {"added_tokens", {{{"id", 1}, {"content", "<s>"}, {"special", true}}}},
+          {"post_processor",
+           {{"type", "TemplateProcessing"},
+            {"single", {{{"SpecialToken", {{"id", "<s>"}}}}, {{"Sequence", {{"id", "A"}}}}}}}},
+          {"model",
+           {{"type", "BPE"},
+            {"unk_token", "<unk>"},
+            {"vocab", vocabulary},
+            {"merges", {"b c", "a bc", "a b", "\u2581 a"}}}}};
+}
+
+std::string refusal(const Json& content) {
+  try {
+    (void)Tokenizer::from_json(content, "t.json");
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tokenizer.json: merges by rank, bytes as the last resort, the beginning first") {
+  const Tokenizer t = Tokenizer::from_json(small(), "t.json");
+  CHECK(t.vocabulary() == 266);
+  // b c merges before a b, so abc is one piece.
+  CHECK(t.encode("abc") == Ids{1, 2, 8});
+  CHECK(t.encode("ab") == Ids{1, 2, 6});
+  CHECK(t.encode("a") == Ids{1, 9});
+  CHECK(t.encode("a a") == Ids{1, 9, 9});
+  CHECK(t.encode("\xC3\xA9") == Ids{1, 2, 10 + 0xC3, 10 + 0xA9});
+  CHECK(t.encode("") == Ids{1});
+  for (const char* text : {"abc", "a cab  b", "\xC3\xA9t\xC3\xA9", "a\nb", " a"})
+    CHECK(t.decode(t.encode(text)) == text);
+  CHECK_THROWS_AS(t.decode(Ids{266}), Error);
+  CHECK_THROWS_AS(t.decode(Ids{-1}), Error);
+}
+
+TEST_CASE("tokenizer.json: merges as pairs, words, and what is refused") {
+  Json pairs = small();
+  pairs["model"]["merges"] = {{"b", "c"}, {"a", "bc"}};
+  CHECK(Tokenizer::from_json(pairs, "t.json").encode("abc") == Ids{1, 2, 8});
+
+  const Json words = {
+      {"model", {{"type", "WordLevel"}, {"vocab", {{"a1", 1}, {"b2", 2}, {"<pad>", 0}}}}}};
+  const Tokenizer t = Tokenizer::from_json(words, "t.json");
+  CHECK(t.encode("b2 a1\n b2") == Ids{2, 1, 2});
+  CHECK(t.decode(Ids{2, 1}) == "b2 a1");
+  CHECK_THROWS_AS(t.encode("c3"), Error);
+
+  Json bytes = small();
+  bytes["pre_tokenizer"] = {{"type", "ByteLevel"}};
+  CHECK(refusal(bytes) == "t.json: byte-level BPE is not read; give token ids with --tokens");
+  Json plain = small();
+  plain.erase("normalizer");
+  CHECK(refusal(plain).find("only a BPE that writes") != std::string::npos);
+  Json merges = small();
+  merges["model"]["merges"] = {"a d"};
+  CHECK(refusal(merges).find("not in the vocabulary") != std::string::npos);
+  merges["model"]["merges"] = {"ad"};
+  CHECK(refusal(merges).find("without a space") != std::string::npos);
+  Json unigram = small();
+  unigram["model"]["type"] = "WordPiece";
+  CHECK(refusal(unigram).find("WordPiece") != std::string::npos);
+  CHECK(refusal(Json::object()).find("not a tokenizer.json") != std::string::npos);
+  Json huge = small();
+  huge["model"]["vocab"]["x"] = 1'000'000'000'000;
+  CHECK_FALSE(refusal(huge).empty());
+}
+
+TEST_CASE("a llama2.c tokenizer that ends early or late is refused") {
+  std::string file("\x02\0\0\0", 4);
+  for (const char* piece : {"u", "s", "e", " ", "a", "b", " a"}) {
+    const float score = std::strlen(piece) == 2 ? -1.0F : 0.0F;
+    const auto length = static_cast<std::int32_t>(std::strlen(piece));
+    file.append(reinterpret_cast<const char*>(&score), 4);
+    file.append(reinterpret_cast<const char*>(&length), 4);
+    file += piece;
+  }
+  const auto read = [&](std::size_t size, std::int64_t pieces) {
+    return Tokenizer::from_llama2c(std::as_bytes(std::span(file.data(), size)), pieces, "t.bin");
+  };
+  CHECK(read(file.size(), 7).encode("ab") == Ids{1, 6, 5});
+  for (std::size_t size = 0; size < file.size(); ++size) CHECK_THROWS_AS(read(size, 7), Error);
+  CHECK_THROWS_AS(read(file.size(), 6), Error);
+  CHECK_THROWS_AS(read(file.size(), 8), Error);
+}
+
+TEST_CASE("trained tokenizers: a text comes back, in few pieces") {
+  if (!std::filesystem::exists(shared))
+    return skipped("trained models are not beside the checkout");
+  std::ifstream file(shared + "tinystories-656k/tokenizer.json");
+  const Tokenizer t = Tokenizer::from_json(Json::parse(file), "tokenizer.json");
+  const std::string text =
+      "Once upon a time, there was a little girl named Lily.\nShe said: \"Hi!\"";
+  const Ids ids = t.encode(text);
+  CHECK(ids.front() == 1);
+  CHECK(ids.size() < 30);
+  CHECK(t.decode(ids) == text);
+}
