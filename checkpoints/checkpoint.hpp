@@ -15,10 +15,7 @@
 #include <optional>
 
 #include "checkpoints/tensor.hpp"
-
-namespace ropewalk::theory {
-enum class Pairing;  // theory/config.hpp
-}
+#include "theory/pairing.hpp"
 
 namespace ropewalk::checkpoints {
 

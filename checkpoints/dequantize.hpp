@@ -55,7 +55,7 @@ namespace ropewalk::checkpoints {
 }
 
 /// One block of a block type into block_elements(dtype) values, float32 arithmetic in ggml's order.
-/// Precondition: block_bytes(dtype) bytes at `block`, and not a plain type.
-void dequantize(DType dtype, const std::byte* block, float* out);
+/// Precondition: block_bytes(dtype) bytes there, and not a plain type.
+void dequantize(DType dtype, const std::byte* bytes, float* out);
 
 }  // namespace ropewalk::checkpoints

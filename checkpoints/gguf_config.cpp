@@ -6,7 +6,6 @@
 
 #include "checkpoints/bytes.hpp"
 #include "checkpoints/gguf.hpp"
-#include "theory/config.hpp"
 
 namespace ropewalk::checkpoints {
 

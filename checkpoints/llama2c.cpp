@@ -12,7 +12,6 @@
 #include "checkpoints/bytes.hpp"
 #include "checkpoints/checkpoint.hpp"
 #include "checkpoints/llama2c.hpp"
-#include "theory/config.hpp"
 
 namespace ropewalk::checkpoints {
 

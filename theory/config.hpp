@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "theory/pairing.hpp"
 #include "theory/schedule.hpp"
 
 namespace ropewalk::theory {
@@ -39,10 +40,6 @@ struct Provenance {
   std::string value;     ///< as used
   std::string source;    ///< key path, or "absent, ... assumed"
 };
-
-enum class Pairing { interleaved, half_split, unknown };
-/// "interleaved", "half-split", "unknown".
-[[nodiscard]] const char* name(Pairing layout);
 
 struct ResolvedRope {
   Schedule schedule;
