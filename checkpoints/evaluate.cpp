@@ -78,12 +78,12 @@ TaskRow row_of(std::span<const tasks::Sample> samples, std::span<const Seen> see
 
 }  // namespace
 
-std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& stated,
+std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& wanted,
                               const EvaluateOptions& options) {
   std::vector<TaskRow> rows;
   double done = 0;
   for (const std::int64_t added : options.added) {
-    tasks::Options with = stated;
+    tasks::Options with = wanted;
     with.added = added;
     const tasks::Task task(with);
     if (task.vocabulary() > model.vocabulary)

@@ -30,14 +30,14 @@ struct EvaluateOptions {
   std::function<void(double)> progress = {};
 };
 
-/// Runs samples 0 .. task.count-1 for each number of added tokens, in float, the answer being the
+/// Runs samples 0 .. wanted.count-1 for each number of added tokens, in float, the answer being the
 /// most probable next token; rows of each `added`: hops in order, then all. The rotary table grows
 /// with the input.
 /// Guarantee: Heuristic (float arithmetic; a sample's answer can change with the rounding where
 /// min_gap is near 0). Cost: that of the forward pass; inputs are taken in parts that fit in about
 /// 256 MiB. Throws Error(bad_value) where the task's token ids do not fit the model's vocabulary,
 /// and as `forward` and `tasks::Task` do.
-[[nodiscard]] std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& task,
+[[nodiscard]] std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& wanted,
                                             const EvaluateOptions& options);
 
 }  // namespace ropewalk::checkpoints

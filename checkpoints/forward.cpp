@@ -272,7 +272,7 @@ LayerRule<S> rule_of(const Model& model, std::size_t layer, std::int64_t length,
                 model.checkpoint->path + ": the pairing layout is not known");
   result.table = rotary_table<S>(rope.schedule, length);
   // The attention factor is in the table; the resolver's scale has its square.
-  const double factor = rope.schedule.attention_factor.as<double>();
+  const auto factor = rope.schedule.attention_factor.as<double>();
   result.rule.scale = rope.logit_scale.as<double>() / (factor * factor);
   if (rope.softcap) result.rule.softcap = static_cast<double>(*rope.softcap);
   if (rope.sliding_window && *rope.sliding_window < length)

@@ -81,7 +81,7 @@ ArrayXd softened(const ArrayXd& logits) {
 }
 
 // log of the mean of e^M over tokens a, a+1, ... put at positions b, b+1, ...
-double log_mean(Eigen::Ref<const Rows<double>> m, Index a, Index b, Index count) {
+double log_mean(const Eigen::Ref<const Rows<double>>& m, Index a, Index b, Index count) {
   double top = -std::numeric_limits<double>::infinity();
   for (Index o = 0; o < count; ++o) top = std::max(top, m(a + o, b + o));
   double sum = 0;

@@ -484,6 +484,33 @@ theory::ResolvedRope Model::rope(std::size_t layer, std::int64_t length) const {
   return rope;
 }
 
+std::string Model::transformers_name(const std::string& tensor) const {
+  if (checkpoint->format != "gguf") return tensor;
+  const auto* const of = std::find_if(families.begin(), families.end(),
+                                      [&](const Family& f) { return f.name == family; });
+  const Spelling& to = *of->spelling;
+  const std::size_t dot = tensor.rfind('.');
+  const std::string ending = tensor.substr(dot);
+  std::string part = tensor.substr(0, dot);
+  std::string layer;
+  if (part.starts_with(gguf.layer)) {
+    const std::size_t begin = std::string_view(gguf.layer).size();
+    const std::size_t end = part.find('.', begin);
+    layer = to.layer + part.substr(begin, end - begin) + ".";
+    part = part.substr(end + 1);
+  }
+  for (const auto spelled :
+       {&Spelling::embedding, &Spelling::unembedding, &Spelling::final_norm,
+        &Spelling::before_attention, &Spelling::after_attention, &Spelling::before_mlp,
+        &Spelling::after_mlp, &Spelling::q, &Spelling::k, &Spelling::v, &Spelling::out,
+        &Spelling::q_norm, &Spelling::k_norm, &Spelling::gate, &Spelling::up, &Spelling::down})
+    if (part == gguf.*spelled && *(to.*spelled) != 0)
+      return (spelled == &Spelling::unembedding ? "" : "model.") + layer + (to.*spelled) + ending;
+  throw Error(
+      ErrorCode::unsupported,
+      checkpoint->path + ": " + tensor + " has no counterpart in a " + family + " of transformers");
+}
+
 Model read_model(std::shared_ptr<const Checkpoint> checkpoint) {
   return Builder(std::move(checkpoint)).build();
 }

@@ -83,6 +83,9 @@ struct Model {
   [[nodiscard]] theory::ResolvedRope rope(std::size_t layer, std::int64_t length) const;
   /// What the format says of the pairing, else what the architecture says.
   [[nodiscard]] theory::Pairing pairing() const;
+  /// The name of a tensor of the file in transformers: its own, but for GGUF. Throws
+  /// Error(unsupported) for a GGUF name whose part transformers keeps together with others.
+  [[nodiscard]] std::string transformers_name(const std::string& tensor) const;
 };
 
 /// Finds every part. Throws Error(bad_value) for a tensor that is missing or has another shape than

@@ -95,7 +95,7 @@ std::vector<std::string> left_out(const nlohmann::json& config, const ResolvedRo
     notes.push_back("attention in chunks of " + rope.attention_chunk->str() +
                     " tokens: lags beyond it are not used by these layers");
   if (rope.model_type.starts_with("gpt_oss"))
-    notes.push_back("attention sinks take a part of the softmax: not part of the numbers");
+    notes.emplace_back("attention sinks take a part of the softmax: not part of the numbers");
   const nlohmann::json& text = config.contains("text_config") ? config["text_config"] : config;
   if (text.contains("kv_lora_rank") || text.contains("qk_rope_head_dim"))
     notes.push_back(fmt::format("multi-head latent attention: the table turns {} of {} features",

@@ -21,6 +21,7 @@ void add_export_store(CLI::App& root, int& exit_code);
 void add_task(CLI::App& root, int& exit_code);
 void add_score(CLI::App& root, int& exit_code);
 void add_audit(CLI::App& root, int& exit_code);
+void add_export(CLI::App& root, int& exit_code);
 void add_heads(CLI::App& root, int& exit_code);
 void add_evaluate(CLI::App& root, int& exit_code);
 

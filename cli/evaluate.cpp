@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cmath>
 #include <iostream>
 #include <memory>
 
 #include "checkpoints/evaluate.hpp"
 #include "cli/commands.hpp"
 #include "cli/model_input.hpp"
-#include "cli/output.hpp"
 
 namespace ropewalk::cli {
 
@@ -39,8 +37,6 @@ std::vector<std::int64_t> numbers(const std::string& text) {
   }
   return result;
 }
-
-Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 Json numbers_of(const std::vector<double>& values) {
   Json out = Json::array();

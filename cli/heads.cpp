@@ -10,7 +10,6 @@
 #include "checkpoints/heads.hpp"
 #include "cli/commands.hpp"
 #include "cli/model_input.hpp"
-#include "cli/output.hpp"
 
 namespace ropewalk::cli {
 
@@ -28,8 +27,6 @@ struct Arguments {
   bool planes = false;
   std::string csv;
 };
-
-Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 Json written(const HeadScore& s) {
   Json out;
@@ -125,7 +122,7 @@ void add_heads(CLI::App& root, int& exit_code) {
   CLI::App& app = *root.add_subcommand(
       "heads", "How positional and how symbolic the heads of a model are, on which planes");
   app.add_option("model", args->model, "Folder or file of a model")->required()->type_name("MODEL");
-  add_inputs(app, args->inputs, true);
+  add_inputs(app, args->inputs);
   app.add_option("--queries", args->queries, "last (default) or all: which positions ask")
       ->check(CLI::IsMember({"last", "all"}))
       ->type_name("WHICH");

@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
   ropewalk::cli::add_task(root, exit_code);
   ropewalk::cli::add_score(root, exit_code);
   ropewalk::cli::add_audit(root, exit_code);
+  ropewalk::cli::add_export(root, exit_code);
   ropewalk::cli::add_heads(root, exit_code);
   ropewalk::cli::add_evaluate(root, exit_code);
   root.add_subcommand("design", "Search a frequency table for a length (where built with Ceres)");

@@ -1,12 +1,12 @@
 #include "cli/model_input.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
 
 #include "checkpoints/token_file.hpp"
 #include "checkpoints/tokenizer.hpp"
 #include "cli/json_file.hpp"
-#include "cli/output.hpp"
 
 namespace ropewalk::cli {
 
@@ -49,7 +49,7 @@ Model open_model(const std::string& path) {
   return read_model(std::make_shared<const Checkpoint>(open_checkpoint(path)));
 }
 
-void add_inputs(CLI::App& app, InputArguments& arguments, bool tasks) {
+void add_inputs(CLI::App& app, InputArguments& arguments) {
   app.add_option("--tokens", arguments.tokens,
                  "Token ids: .safetensors (tensor `tokens`), .json, .jsonl, or text with one input "
                  "per line")
@@ -60,7 +60,6 @@ void add_inputs(CLI::App& app, InputArguments& arguments, bool tasks) {
                  "tokenizer.json or llama2.c's tokenizer file (default: the one in the folder or "
                  "the GGUF file)")
       ->type_name("FILE");
-  if (!tasks) return;
   app.add_option("--task", arguments.task, "Inputs of a task: number or letter")
       ->check(CLI::IsMember({"number", "letter", "index", "retrieval", "mixed"}))
       ->type_name("KIND");
@@ -70,9 +69,7 @@ void add_inputs(CLI::App& app, InputArguments& arguments, bool tasks) {
       ->type_name("K");
 }
 
-bool names_inputs(const InputArguments& a) {
-  return !a.tokens.empty() || !a.text.empty() || !a.task.empty();
-}
+Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 tasks::Options task_options(const std::string& kind, const std::string& count,
                             const std::string& seed, std::int64_t otherwise) {

@@ -7,6 +7,7 @@
 
 #include "checkpoints/forward.hpp"
 #include "checkpoints/model.hpp"
+#include "cli/output.hpp"
 #include "tasks/task.hpp"
 
 namespace ropewalk::cli {
@@ -24,9 +25,8 @@ struct InputArguments {
   std::string seed;
   std::string added;
 };
-/// Adds --tokens, --text, --tokenizer; with `tasks` also --task, --count, --seed and --added.
-void add_inputs(CLI::App& app, InputArguments& arguments, bool tasks);
-[[nodiscard]] bool names_inputs(const InputArguments& arguments);
+/// Adds --tokens, --text, --tokenizer, --task, --count, --seed and --added.
+void add_inputs(CLI::App& app, InputArguments& arguments);
 
 struct Inputs {
   std::vector<checkpoints::Tokens> tokens;
@@ -36,6 +36,9 @@ struct Inputs {
 /// Errors name the flag: Error(usage) unless exactly one of the three is given, Error(unsupported)
 /// for a text where the model's folder has no tokenizer that is read.
 [[nodiscard]] Inputs read_inputs(const InputArguments& arguments, const checkpoints::Model& model);
+
+/// A number as JSON has them: null where it is not finite.
+[[nodiscard]] Json number(double x);
 
 /// The options of a task as the flags have them.
 [[nodiscard]] tasks::Options task_options(const std::string& kind, const std::string& count,
