@@ -32,6 +32,7 @@ Eigen::RowVectorXf last_weights(const Pass<float>& pass, Index head) {
 
 // What one input showed.
 struct Seen {
+  int hops = 0;
   bool right = false;
   double gap = 0;
   std::vector<std::vector<double>> mass;  // layer x path position, the largest over the heads
@@ -48,25 +49,24 @@ Seen judge(const Rows<float>& logits, std::int32_t answer) {
 }
 
 // Means over the inputs of one row.
-TaskRow row_of(std::span<const tasks::Sample> samples, std::span<const Seen> seen,
-               std::optional<int> hops) {
+TaskRow row_of(std::span<const Seen> seen, std::optional<int> hops) {
   TaskRow row;
   row.hops = hops;
   row.min_gap = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (hops && samples[i].hops != *hops) continue;
+  for (const Seen& one : seen) {
+    if (hops && one.hops != *hops) continue;
     ++row.tally.samples;
-    row.tally.right += seen[i].right ? 1 : 0;
+    row.tally.right += one.right ? 1 : 0;
     // A gap that is not a number (NaN weights) is no gap.
-    if (!(seen[i].gap >= row.min_gap)) row.min_gap = seen[i].gap;
-    const std::size_t layers = seen[i].mass.size();
-    row.target_mass.resize(layers);
-    if (hops) row.path_mass.resize(layers, std::vector<double>(samples[i].path.size()));
-    for (std::size_t l = 0; l < layers; ++l) {
-      row.target_mass[l] += seen[i].mass[l][std::min(l + 1, samples[i].path.size() - 1)];
-      if (hops)
-        for (std::size_t p = 0; p < samples[i].path.size(); ++p)
-          row.path_mass[l][p] += seen[i].mass[l][p];
+    if (!(one.gap >= row.min_gap)) row.min_gap = one.gap;
+    row.target_mass.resize(one.mass.size());
+    if (hops) row.path_mass.resize(one.mass.size());
+    for (std::size_t l = 0; l < one.mass.size(); ++l) {
+      const std::vector<double>& mass = one.mass[l];
+      row.target_mass[l] += mass[std::min(l + 1, mass.size() - 1)];
+      if (!hops) continue;
+      row.path_mass[l].resize(mass.size());
+      for (std::size_t p = 0; p < mass.size(); ++p) row.path_mass[l][p] += mass[p];
     }
   }
   const auto count = static_cast<double>(row.tally.samples);
@@ -90,21 +90,20 @@ std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& wanted,
       throw Error(ErrorCode::bad_value,
                   model.checkpoint->path + ": a vocabulary of " + std::to_string(model.vocabulary) +
                       " does not hold the task's " + std::to_string(task.vocabulary()) + " tokens");
-    std::vector<tasks::Sample> samples;
-    for (std::int64_t k = 0; k < with.count; ++k) samples.push_back(task.sample(k));
-    std::vector<Seen> seen(samples.size());
+    std::vector<Seen> seen(static_cast<std::size_t>(with.count));
 
     constexpr std::int64_t room = std::int64_t{1} << 28;
     const std::int64_t one = task.length() * (model.hidden + 3 * model.heads * model.head_dim) * 8;
     const auto part = static_cast<std::size_t>(std::clamp<std::int64_t>(room / one, 1, 4096));
-    for (std::size_t first = 0; first < samples.size(); first += part) {
-      const std::size_t count = std::min(part, samples.size() - first);
+    for (std::size_t first = 0; first < seen.size(); first += part) {
+      const std::size_t count = std::min(part, seen.size() - first);
+      std::vector<tasks::Sample> samples;
       std::vector<Tokens> inputs;
       std::vector<std::vector<std::vector<double>>> mass(count);
       for (std::size_t i = 0; i < count; ++i) {
-        inputs.push_back(samples[first + i].tokens);
-        mass[i].assign(model.layers.size(),
-                       std::vector<double>(samples[first + i].path.size(), 0.0));
+        samples.push_back(task.sample(static_cast<std::int64_t>(first + i)));
+        inputs.push_back(std::move(samples.back().tokens));
+        mass[i].assign(model.layers.size(), std::vector<double>(samples.back().path.size(), 0.0));
       }
       ForwardOptions pass_options;
       pass_options.keep_attention = false;
@@ -112,11 +111,11 @@ std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& wanted,
         pass_options.progress = [&](double share) {
           const double inputs_done =
               static_cast<double>(first) + share * static_cast<double>(count);
-          options.progress((done + inputs_done / static_cast<double>(samples.size())) /
+          options.progress((done + inputs_done / static_cast<double>(seen.size())) /
                            static_cast<double>(options.added.size()));
         };
       const auto logits = forward<float>(model, inputs, pass_options, [&](const Pass<float>& pass) {
-        const auto& path = samples[first + pass.input].path;
+        const auto& path = samples[pass.input].path;
         auto& here = mass[pass.input][pass.layer];
         for (Index h = 0; h < model.heads; ++h) {
           const Eigen::RowVectorXf weights = last_weights(pass, h);
@@ -125,13 +124,14 @@ std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& wanted,
         }
       });
       for (std::size_t i = 0; i < count; ++i) {
-        seen[first + i] = judge(logits[i], samples[first + i].answer);
+        seen[first + i] = judge(logits[i], samples[i].answer);
+        seen[first + i].hops = samples[i].hops;
         seen[first + i].mass = std::move(mass[i]);
       }
     }
 
     const auto add = [&](std::optional<int> hops) {
-      TaskRow row = row_of(samples, seen, hops);
+      TaskRow row = row_of(seen, hops);
       if (row.tally.samples == 0) return;
       row.added = added;
       row.length = task.length();

@@ -46,18 +46,16 @@ class Inputs {
   std::vector<Tokens> inputs_;
 };
 
-void add(Inputs& inputs, const Json& value) {
-  if (value.is_object()) {
+// An array of ids, or something that holds such: an object, an array of either.
+void add(Inputs& inputs, const Json& value, int depth = 0) {
+  if (value.is_object() && depth < 2) {
     const auto tokens = value.find("tokens");
     if (tokens == value.end()) inputs.bad("no \"tokens\"");
-    return add(inputs, *tokens);
+    return add(inputs, *tokens, 2);
   }
   if (!value.is_array()) inputs.bad("not an array of token ids");
-  if (!value.empty() && !value.front().is_number()) {
-    for (const Json& part : value) {
-      if (part.is_number()) inputs.bad("ids and arrays in one array");
-      add(inputs, part);
-    }
+  if (depth == 0 && !value.empty() && !value.front().is_number()) {
+    for (const Json& part : value) add(inputs, part, 1);
     return;
   }
   inputs.begin();

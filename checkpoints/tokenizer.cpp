@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr std::size_t most_pieces = 1 << 22;
+constexpr std::int64_t most_pieces = 1 << 22;
 
 [[noreturn]] void broken(const std::string& name, const std::string& what) {
   throw Error(ErrorCode::parse, name + ": " + what);
@@ -81,20 +81,22 @@ Tokenizer Tokenizer::from_json(const Json& content, const std::string& name) {
     const Json& vocabulary = model.at("vocab");
     if (!vocabulary.is_object()) refused(name, "a vocabulary of type " + type + " is not read");
     const Json added = content.value("added_tokens", Json::array());
-    std::size_t size = vocabulary.size();
-    for (const Json& token : added) size = std::max(size, token.at("id").get<std::size_t>() + 1);
-    if (size > most_pieces) broken(name, "more than " + std::to_string(most_pieces) + " pieces");
-    result.pieces_.resize(size);
-    for (const auto& [piece, id] : vocabulary.items()) {
-      const auto at = id.get<std::size_t>();
-      if (at >= size) broken(name, "id " + std::to_string(at) + " of a piece is out of range");
+    const auto place = [&](const Json& id) {
+      const auto at = id.get<std::int64_t>();
+      if (at < 0 || at >= most_pieces)
+        broken(name, "the id " + std::to_string(at) + " of a piece is out of range");
+      return static_cast<std::size_t>(at);
+    };
+    const auto put = [&](const std::string& piece, std::size_t at) {
+      if (at >= result.pieces_.size()) result.pieces_.resize(at + 1);
       result.pieces_[at] = piece;
-    }
+    };
+    for (const auto& [piece, id] : vocabulary.items()) put(piece, place(id));
     for (const Json& token : added)
-      result.pieces_[token.at("id").get<std::size_t>()] = token.at("content").get<std::string>();
+      put(token.at("content").get<std::string>(), place(token.at("id")));
     result.index_pieces();
     for (const Json& token : added)
-      if (token.value("special", false)) result.control_[token.at("id").get<std::size_t>()] = true;
+      if (token.value("special", false)) result.control_[place(token.at("id"))] = true;
     if (const auto unknown = model.find("unk_token");
         unknown != model.end() && unknown->is_string())
       if (const auto at = result.index_.find(*unknown); at != result.index_.end())

@@ -30,8 +30,9 @@ std::vector<std::int64_t> numbers(const std::string& text) {
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t comma = std::min(text.find(',', from), text.size());
     const theory::Integer value = parse_integer("--added", text.substr(from, comma - from));
-    if (value < 0 || value > (1 << 24))
-      throw Error(ErrorCode::bad_value, "--added must lie in 0..16777216, not " + value.str());
+    if (value < 0 || value > longest_added)
+      throw Error(ErrorCode::bad_value, "--added must lie in 0.." + std::to_string(longest_added) +
+                                            ", not " + value.str());
     result.push_back(static_cast<std::int64_t>(value));
     from = comma + 1;
   }

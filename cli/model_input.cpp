@@ -103,7 +103,7 @@ Inputs read_inputs(const InputArguments& a, const Model& model) {
     result.words = file_name(a.text);
   } else {
     tasks::Options options = task_options(a.task, a.count, a.seed, 100);
-    options.added = whole("--added", a.added, 0, 1 << 24, 0);
+    options.added = whole("--added", a.added, 0, longest_added, 0);
     const tasks::Task task(options);
     for (std::int64_t k = 0; k < options.count; ++k) {
       result.samples.push_back(task.sample(k));

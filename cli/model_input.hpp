@@ -12,6 +12,9 @@
 
 namespace ropewalk::cli {
 
+/// Of inputs that a model runs on: a million tokens already take gigabytes.
+inline constexpr std::int64_t longest_added = 1'000'000;
+
 /// Opens MODEL and finds its parts. Errors as of open_checkpoint and read_model.
 [[nodiscard]] checkpoints::Model open_model(const std::string& path);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/checkpoint.hpp"
@@ -98,7 +99,12 @@ TEST_CASE("tokenizer.json: merges as pairs, words, and what is refused") {
   CHECK(refusal(Json::object()).find("not a tokenizer.json") != std::string::npos);
   Json huge = small();
   huge["model"]["vocab"]["x"] = 1'000'000'000'000;
-  CHECK_FALSE(refusal(huge).empty());
+  CHECK(refusal(huge).find("out of range") != std::string::npos);
+  for (const auto id : {-1LL, std::numeric_limits<long long>::min(), 1LL << 60}) {
+    Json added = small();
+    added["added_tokens"][0]["id"] = id;
+    CHECK(refusal(added).find("out of range") != std::string::npos);
+  }
 }
 
 TEST_CASE("a llama2.c tokenizer that ends early or late is refused") {

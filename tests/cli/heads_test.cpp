@@ -67,6 +67,10 @@ TEST_CASE("heads and evaluate refuse bad input with one line") {
            {qwen + "--tokens " + folder.write("d.txt", "1 24"), "outside the vocabulary 0..23"},
            {qwen + "--tokens " + folder.write("e.jsonl", "{\"ids\": [1]}"), "no \"tokens\""},
            {qwen + "--tokens " + folder.write("f.json", "[1, [2]]"), "not an array of token ids"},
+           {qwen + "--tokens " + folder.write("h.json", std::string(100000, '[')), "not JSON"},
+           {qwen + "--tokens " +
+                folder.write("i.json", std::string(100000, '[') + std::string(100000, ']')),
+            "not an array of token ids"},
            {qwen + "--tokens " + folder.write("g.jsonl", "[1, 2"), "g.jsonl, line 1: not JSON"},
            {qwen + "--tokens " + (folder / "none.txt"), "none.txt"},
            {qwen + "--text " + good, "has no tokenizer.json"},
@@ -79,7 +83,8 @@ TEST_CASE("heads and evaluate refuse bad input with one line") {
            {"evaluate " + models + "qwen3", "--task is required"},
            {"evaluate " + models + "qwen3 --task number", "does not hold the task's 137 tokens"},
            {"evaluate " + models + "qwen3 --task number --count 0", "--count must lie in 1.."},
-           {"evaluate " + models + "qwen3 --task number --added 1,x", "--added"}}) {
+           {"evaluate " + models + "qwen3 --task number --added 1,x", "--added"},
+           {"evaluate " + models + "qwen3 --task number --added 1e18", "--added must lie in"}}) {
     const Run r = run(arguments);
     CAPTURE(arguments, r.err);
     CHECK((r.code == 2 || r.code == 4));
