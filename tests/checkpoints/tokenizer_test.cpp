@@ -72,7 +72,7 @@ TEST_CASE("tokenizer.json: merges by rank, bytes as the last resort, the beginni
 
 TEST_CASE("tokenizer.json: merges as pairs, words, and what is refused") {
   Json pairs = small();
-  pairs["model"]["merges"] = {{"b", "c"}, {"a", "bc"}};
+  pairs["model"]["merges"] = Json::array({Json::array({"b", "c"}), Json::array({"a", "bc"})});
   CHECK(Tokenizer::from_json(pairs, "t.json").encode("abc") == Ids{1, 2, 8});
 
   const Json words = {
