@@ -71,7 +71,7 @@ void append_value(std::string& bytes, float value, DType dtype) {
 }  // namespace
 
 Export::Export(const Model& model, const ExportOptions& options)
-    : model_(model), dtype_(options.dtype), config_(model.checkpoint->config) {
+    : dtype_(options.dtype), config_(model.checkpoint->config) {
   const theory::ResolvedRope own = theory::resolve(model.checkpoint->config);
   const Pairing from = options.from.value_or(model.pairing());
   const Pairing to = options.layout.value_or(own.layout);

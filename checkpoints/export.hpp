@@ -51,7 +51,6 @@ class Export {
   void permute(const Linear& linear, std::int64_t heads, std::span<const std::int64_t> head_order);
   void permute(const Norm& norm, std::span<const std::int64_t> head_order);
 
-  const Model& model_;
   DType dtype_;
   nlohmann::json config_;
   bool foreign_ = false;
