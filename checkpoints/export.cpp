@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 
+#include "checkpoints/permutation.hpp"
 #include "theory/error.hpp"
 
 namespace ropewalk::checkpoints {
@@ -36,21 +37,6 @@ const char* architecture(const std::string& family) {
   if (family == "gemma2") return "Gemma2ForCausalLM";
   if (family == "gemma3_text") return "Gemma3ForCausalLM";
   return "LlamaForCausalLM";
-}
-
-// Feature of the layout `from` that feature r of the layout `to` takes; those beyond the rotary
-// part stay.
-std::vector<std::int64_t> head_order(Pairing from, Pairing to, std::int64_t planes,
-                                     std::int64_t head_dim) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(head_dim));
-  std::iota(order.begin(), order.end(), 0);
-  const auto place = [&](Pairing layout, std::int64_t plane, std::int64_t part) {
-    return layout == Pairing::interleaved ? 2 * plane + part : plane + part * planes;
-  };
-  for (std::int64_t f = 0; f < planes; ++f)
-    for (const std::int64_t part : {0, 1})
-      order[static_cast<std::size_t>(place(to, f, part))] = place(from, f, part);
-  return order;
 }
 
 template <class Word>

@@ -203,8 +203,9 @@ Checkpoint read_llama2c(const std::shared_ptr<const MappedFile>& file) {
     norms.mlp_norms();
     norms.mlp();
     norms.last_norm();
-    (void)reader.take(static_cast<std::uint64_t>(h.context * (h.dim / h.heads)) * 4,
-                      "the table of cosines and sines");
+    // The program that reads these files skips them and computes its own.
+    for (const char* table : {"freq_cis_real", "freq_cis_imag"})
+      plain(table, {h.context, h.dim / h.heads / 2});
     norms.classifier();
   } else {
     norms.attention_norms();

@@ -472,6 +472,22 @@ std::int64_t Linear::outputs() const {
   return total;
 }
 
+void read_rows(const Linear& linear, std::int64_t first, std::int64_t count, double* out) {
+  if (first < 0 || count < 0 || first > linear.outputs() - count)
+    bad("rows " + std::to_string(first) + ".." + std::to_string(first + count) +
+        " of a projection of " + std::to_string(linear.outputs()));
+  std::int64_t begin = 0;  // of the block
+  for (const RowBlock& block : linear.rows) {
+    const std::int64_t from = std::max(first, begin);
+    const std::int64_t until = std::min(first + count, begin + block.count);
+    if (from < until) {
+      read_rows(*linear.weight, block.first + from - begin, until - from, out);
+      out += (until - from) * linear.weight->row_size();
+    }
+    begin += block.count;
+  }
+}
+
 theory::Pairing Model::pairing() const {
   return checkpoint->pairing ? *checkpoint->pairing : rope(0, 1).layout;
 }

@@ -39,6 +39,10 @@ struct Linear {
   explicit operator bool() const { return weight != nullptr; }
 };
 
+/// Rows [first, first + count) of a projection, its blocks one after another, as read_rows has them
+/// of a tensor. Throws Error(bad_value) for rows outside it.
+void read_rows(const Linear& linear, std::int64_t first, std::int64_t count, double* out);
+
 /// A norm over features. Absent where weight is null.
 struct Norm {
   const Tensor* weight = nullptr;

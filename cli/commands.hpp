@@ -24,6 +24,7 @@ void add_audit(CLI::App& root, int& exit_code);
 void add_export(CLI::App& root, int& exit_code);
 void add_heads(CLI::App& root, int& exit_code);
 void add_evaluate(CLI::App& root, int& exit_code);
+void add_inspect(CLI::App& root, int& exit_code);
 
 /// `verify --schedule`: the questions of the ledger for one model's table.
 struct ScheduleQuestions {

@@ -116,6 +116,7 @@ int main(int argc, char** argv) {
   ropewalk::cli::add_export_store(root, exit_code);
   ropewalk::cli::add_task(root, exit_code);
   ropewalk::cli::add_score(root, exit_code);
+  ropewalk::cli::add_inspect(root, exit_code);
   ropewalk::cli::add_audit(root, exit_code);
   ropewalk::cli::add_export(root, exit_code);
   ropewalk::cli::add_heads(root, exit_code);

@@ -69,6 +69,13 @@ void add_inputs(CLI::App& app, InputArguments& arguments) {
       ->type_name("K");
 }
 
+bool names_inputs(const InputArguments& a) {
+  for (const std::string* value :
+       {&a.tokens, &a.text, &a.tokenizer, &a.task, &a.count, &a.seed, &a.added})
+    if (!value->empty()) return true;
+  return false;
+}
+
 Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 tasks::Options task_options(const std::string& kind, const std::string& count,

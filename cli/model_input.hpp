@@ -31,6 +31,9 @@ struct InputArguments {
 /// Adds --tokens, --text, --tokenizer, --task, --count, --seed and --added.
 void add_inputs(CLI::App& app, InputArguments& arguments);
 
+/// True if any of them was given.
+[[nodiscard]] bool names_inputs(const InputArguments& arguments);
+
 struct Inputs {
   std::vector<checkpoints::Tokens> tokens;
   std::vector<tasks::Sample> samples;  ///< of a task: as many as there are inputs
