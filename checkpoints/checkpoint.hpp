@@ -38,8 +38,8 @@ struct Checkpoint {
   /// Which coordinates the format itself says form a plane, where it does: GGUF by architecture,
   /// llama2.c always interleaved. Absent: the architecture of the config decides.
   std::optional<theory::Pairing> pairing;
-  /// Metadata as the file has it: GGUF keys (arrays above 1,000 elements only by their length),
-  /// safetensors' __metadata__.
+  /// Metadata as the file has it: GGUF keys (arrays above 1,000 elements only by their length, but
+  /// for a vocabulary), safetensors' __metadata__.
   nlohmann::json metadata;
   std::vector<std::string> files;  ///< what was opened
   std::vector<Finding> findings;   ///< what reading alone could see

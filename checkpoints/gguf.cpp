@@ -21,6 +21,7 @@ constexpr std::uint64_t max_key_bytes = 65535;      // the format's own limit
 constexpr std::uint64_t max_gguf_dimensions = 4;    // ggml's own limit
 constexpr std::uint64_t max_list = 1000;            // longer lists: their length only
 constexpr std::uint64_t max_list_values = 200'000;  // of all lists together
+constexpr std::uint64_t max_vocabulary = 300'000;   // but for those of a vocabulary, each
 
 /// Types of metadata values.
 enum class Kind : std::uint32_t {
@@ -156,20 +157,20 @@ class Parser {
         return byte == 1;
       }
       case Kind::string: return as_utf8(string(what, reader_.left()));
-      case Kind::list: return list();
+      case Kind::list: return list(max_list);
     }
     return {};
   }
 
-  /// The elements, or {"length": n} for a long list.
-  Json list() {
+  /// The elements, or {"length": n} for a list of more than `most`.
+  Json list(std::uint64_t most) {
     const Kind element = kind(reader_.number<std::uint32_t>("the type of a list"));
     const auto length = reader_.number<std::uint64_t>("the length of a list");
     if (element == Kind::list) reader_.fail(ErrorCode::unsupported, "a list of lists is not read");
     const std::uint64_t least = element == Kind::string ? 8 : fixed_bytes(element);
     if (length > reader_.left() / least)
       reader_.fail("a list of " + std::to_string(length) + " elements goes beyond the end");
-    if (length > max_list) {
+    if (length > most) {
       if (element == Kind::string) {
         for (std::uint64_t i = 0; i < length; ++i) (void)string("a string", reader_.left());
       } else {
@@ -177,7 +178,7 @@ class Parser {
       }
       return {{"length", length}};
     }
-    list_values_ += length;
+    if (most == max_list) list_values_ += length;
     if (list_values_ > max_list_values)
       reader_.fail(ErrorCode::too_large,
                    "more than " + std::to_string(max_list_values) + " values in lists of metadata");
@@ -192,7 +193,10 @@ class Parser {
     const std::string key(text);
     if (out_.metadata.contains(key))
       reader_.fail("the metadata key " + in_quotes(key) + " stands twice");
-    out_.metadata[key] = value(kind(reader_.number<std::uint32_t>("the type of a key")));
+    const Kind type = kind(reader_.number<std::uint32_t>("the type of a key"));
+    const bool vocabulary = key == "tokenizer.ggml.tokens" || key == "tokenizer.ggml.scores" ||
+                            key == "tokenizer.ggml.token_type";
+    out_.metadata[key] = vocabulary && type == Kind::list ? list(max_vocabulary) : value(type);
   }
 
   void read_entry() {

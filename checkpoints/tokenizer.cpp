@@ -47,6 +47,47 @@ std::optional<unsigned char> byte_of(std::string_view piece) {
   return static_cast<unsigned char>(16 * high + low);
 }
 
+// Byte-level pieces write every byte as one printable character: itself where it is one, else the
+// next from U+0100 on.
+const std::vector<std::string>& byte_letters() {
+  static const std::vector<std::string> letters = [] {
+    std::vector<std::string> result;
+    unsigned next = 0x100;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+      const unsigned c = printable ? byte : next++;
+      std::string letter;
+      if (c < 0x80) {
+        letter += static_cast<char>(c);
+      } else {
+        letter += static_cast<char>(0xC0U | (c >> 6U));
+        letter += static_cast<char>(0x80U | (c & 0x3FU));
+      }
+      result.push_back(std::move(letter));
+    }
+    return result;
+  }();
+  return letters;
+}
+
+// The bytes that a byte-level piece writes.
+std::string bytes_of(std::string_view piece) {
+  static const std::unordered_map<std::string, char> bytes = [] {
+    std::unordered_map<std::string, char> result;
+    for (unsigned byte = 0; byte < 256; ++byte)
+      result.emplace(byte_letters()[byte], static_cast<char>(static_cast<unsigned char>(byte)));
+    return result;
+  }();
+  std::string text;
+  while (!piece.empty()) {
+    const std::string letter(piece.substr(0, character(piece)));
+    piece.remove_prefix(letter.size());
+    const auto at = bytes.find(letter);
+    text += at == bytes.end() ? letter : std::string(1, at->second);
+  }
+  return text;
+}
+
 std::uint64_t both(std::int32_t left, std::int32_t right) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32U) |
          static_cast<std::uint32_t>(right);
@@ -106,10 +147,12 @@ Tokenizer Tokenizer::from_json(const Json& content, const std::string& name) {
       result.words_ = true;
     } else if (type == "BPE") {
       const std::string normalizer = content.value("normalizer", Json()).dump();
-      if (content.value("pre_tokenizer", Json()).dump().find("ByteLevel") != std::string::npos)
-        refused(name, "byte-level BPE is not read; give token ids with --tokens");
-      if (normalizer.find("Prepend") == std::string::npos ||
-          normalizer.find("\xE2\x96\x81") == std::string::npos)
+      const Json pre_tokenizer = content.value("pre_tokenizer", Json());
+      if (pre_tokenizer.dump().find("ByteLevel") != std::string::npos) {
+        result.split_.emplace(pre_tokenizer, name);
+        result.whole_words_ = model.value("ignore_merges", false);
+      } else if (normalizer.find("Prepend") == std::string::npos ||
+                 normalizer.find("\xE2\x96\x81") == std::string::npos)
         refused(name, "only a BPE that writes '\xE2\x96\x81' for the space is read");
       double rank = 0;
       for (const Json& pair : model.at("merges")) {
@@ -135,7 +178,10 @@ Tokenizer Tokenizer::from_json(const Json& content, const std::string& name) {
     } else {
       refused(name, "a model of type " + type + " is not read");
     }
-    const Json processor = content.value("post_processor", Json());
+    Json processor = content.value("post_processor", Json());
+    if (processor.is_object() && processor.value("type", std::string()) == "Sequence")
+      for (const Json& one : Json(processor.at("processors")))
+        if (one.value("type", std::string()) == "TemplateProcessing") processor = one;
     if (processor.is_object() && processor.value("type", std::string()) == "TemplateProcessing")
       if (const Json& first = processor.at("single").at(0); first.contains("SpecialToken"))
         if (const auto at = result.index_.find(first["SpecialToken"].at("id").get<std::string>());
@@ -243,6 +289,7 @@ std::vector<std::int32_t> Tokenizer::encode_words(std::string_view text) const {
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   if (words_) return encode_words(text);
+  if (split_) return encode_bytes(text);
   std::vector<std::int32_t> ids;
   if (begin_) ids.push_back(*begin_);
   if (text.empty()) return ids;
@@ -265,6 +312,37 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
       if (at == index_.end()) break;
     }
   }
+  merge_all(std::move(piece), ids);
+  return ids;
+}
+
+std::vector<std::int32_t> Tokenizer::encode_bytes(std::string_view text) const {
+  std::vector<std::int32_t> ids;
+  if (begin_) ids.push_back(*begin_);
+  const bool space = split_->prefixes_space() && !text.empty() && !text.starts_with(' ');
+  const std::string spaced = space ? " " + std::string(text) : std::string(text);
+  for (const std::string_view word : split_->parts(spaced)) {
+    std::vector<std::int32_t> piece;
+    std::string letters;
+    for (const char byte : word) {
+      const std::string& letter = byte_letters()[static_cast<unsigned char>(byte)];
+      letters += letter;
+      const auto at = index_.find(letter);
+      if (at == index_.end() && !unknown_)
+        throw Error(ErrorCode::bad_value, "byte " +
+                                              std::to_string(static_cast<unsigned char>(byte)) +
+                                              " is not in the vocabulary");
+      piece.push_back(at == index_.end() ? *unknown_ : at->second);
+    }
+    if (const auto at = index_.find(letters); whole_words_ && at != index_.end())
+      ids.push_back(at->second);
+    else
+      merge_all(std::move(piece), ids);
+  }
+  return ids;
+}
+
+void Tokenizer::merge_all(std::vector<std::int32_t> piece, std::vector<std::int32_t>& ids) const {
   const auto count = static_cast<std::int64_t>(piece.size());
   std::vector<std::int64_t> next(piece.size());
   std::vector<std::int64_t> previous(piece.size());
@@ -307,7 +385,6 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   }
   for (const std::int32_t id : piece)
     if (id != gone) ids.push_back(id);
-  return ids;
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
@@ -321,6 +398,8 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
     if (control_[at]) continue;
     if (words_) {
       text += (text.empty() ? "" : " ") + pieces_[at];
+    } else if (split_) {
+      text += bytes_of(pieces_[at]);
     } else if (const auto byte = byte_of(pieces_[at])) {
       text += static_cast<char>(*byte);
     } else {
@@ -328,7 +407,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
     }
   }
   // The space that every text begins with is no part of it.
-  if (!words_ && text.starts_with(' ')) text.erase(0, 1);
+  if (!words_ && !split_ && text.starts_with(' ')) text.erase(0, 1);
   return text;
 }
 

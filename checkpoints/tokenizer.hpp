@@ -3,12 +3,13 @@
 /// Text to token ids and back, for the tokenizers that small Llamas and the tasks have:
 ///
 ///   tokenizer.json   BPE over whole words with "▁" for the space and bytes as the last resort
-///                    (SentencePiece style), and WordLevel
+///                    (SentencePiece style); byte-level BPE (GPT-2, Pythia, Llama 3, Qwen); and
+///                    WordLevel
 ///   llama2.c         its tokenizer file: pieces with scores
 ///   GGUF             tokenizer.ggml.tokens and .scores, model "llama"
 ///
-/// Byte-level BPE (GPT-2 style) splits words by a regular expression over Unicode classes first; it
-/// is refused by name. Pass token ids instead.
+/// Texts are taken as they are: not normalised (NFC), and without special tokens in them. What is
+/// not read is refused by name: pass token ids instead.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -18,6 +19,8 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "checkpoints/word_split.hpp"
 
 namespace ropewalk::checkpoints {
 
@@ -50,6 +53,9 @@ class Tokenizer {
   };
   [[nodiscard]] std::optional<Merge> merge(std::int32_t left, std::int32_t right) const;
   void index_pieces();
+  /// Neighbours merge, the best pair first, and what is left is appended to ids.
+  void merge_all(std::vector<std::int32_t> piece, std::vector<std::int32_t>& ids) const;
+  [[nodiscard]] std::vector<std::int32_t> encode_bytes(std::string_view text) const;
   [[nodiscard]] std::vector<std::int32_t> encode_words(std::string_view text) const;
 
   std::vector<std::string> pieces_;
@@ -60,6 +66,8 @@ class Tokenizer {
   std::string space_ = "\xE2\x96\x81";               // what stands for a space: U+2581
   std::optional<std::int32_t> begin_, unknown_;
   bool words_ = false;
+  std::optional<WordSplit> split_;  // byte-level
+  bool whole_words_ = false;        // a word that is a piece is not put together from others
 };
 
 }  // namespace ropewalk::checkpoints

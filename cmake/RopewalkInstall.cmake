@@ -25,5 +25,6 @@ install(
         "${CMAKE_CURRENT_LIST_DIR}/FindMPFR.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindMPFI.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/FindOpenBLAS.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/FindPCRE2.cmake"
   DESTINATION "${config_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

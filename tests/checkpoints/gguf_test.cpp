@@ -88,6 +88,12 @@ TEST_CASE("GGUF metadata of every type, long lists by their length") {
   CHECK(m["i64"] == -1);
   CHECK(m["f64"] == 0.1);
   CHECK(m["nan"] == "nan");
+  // A vocabulary is needed whole.
+  std::string pieces;
+  for (int i = 0; i < 1500; ++i) pieces += GgufWriter::text(std::to_string(i));
+  GgufWriter v;
+  v.key("tokenizer.ggml.tokens", 9, raw(std::uint32_t{8}, std::uint64_t{1500}) + pieces);
+  CHECK(read(v).metadata["tokenizer.ggml.tokens"].size() == 1500);
 }
 
 TEST_CASE("GGUF metadata become a config in the words of Hugging Face") {

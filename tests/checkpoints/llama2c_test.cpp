@@ -11,7 +11,7 @@ TEST_CASE("a legacy llama2.c file has the names and the order of a Llama") {
     const auto c = read_llama2c(in_memory(tiny_llama2c(vocabulary)));
     const bool own_output = vocabulary < 0;
     CHECK(c.format == "llama2.c");
-    CHECK(c.tensors.size() == (own_output ? 12U : 11U));
+    CHECK(c.tensors.size() == (own_output ? 14U : 13U));
     CHECK(c.config["model_type"] == "llama");
     CHECK(c.config["hidden_size"] == 4);
     CHECK(c.config["num_key_value_heads"] == 1);
@@ -32,6 +32,9 @@ TEST_CASE("a legacy llama2.c file has the names and the order of a Llama") {
     CHECK(first("model.layers.0.mlp.down_proj.weight") == 92);
     CHECK(first("model.layers.0.mlp.up_proj.weight") == 116);
     CHECK(first("model.norm.weight") == 140);
+    // The table that the format keeps room for: 5 positions of one plane.
+    CHECK(first("freq_cis_real") == 144);
+    CHECK(values(c.tensor("freq_cis_imag")).back() == 153);
     CHECK(c.tensor("model.layers.0.mlp.down_proj.weight").shape == std::vector<std::int64_t>{4, 6});
     if (own_output) CHECK(first("lm_head.weight") == 154);
   }
@@ -120,7 +123,7 @@ TEST_CASE("three formats of one trained model hold the same weights") {
     for (const auto& [ours, theirs] : parts)
       names["model.layers." + std::to_string(layer) + "." + ours + ".weight"] =
           "blk." + std::to_string(layer) + "." + theirs + ".weight";
-  REQUIRE(names.size() == bin.tensors.size());
+  REQUIRE(names.size() + 2 == bin.tensors.size());  // and a table of cosines and sines
   double worst = 0;
   for (const auto& [ours, theirs] : names) {
     CAPTURE(ours);

@@ -83,8 +83,24 @@ TEST_CASE("tokenizer.json: merges as pairs, words, and what is refused") {
   CHECK_THROWS_AS(t.encode("c3"), Error);
 
   Json bytes = small();
-  bytes["pre_tokenizer"] = {{"type", "ByteLevel"}};
-  CHECK(refusal(bytes) == "t.json: byte-level BPE is not read; give token ids with --tokens");
+  bytes["pre_tokenizer"] = {{"type", "Metaspace"}, {"then", "ByteLevel"}};
+  CHECK(refusal(bytes) ==
+        "t.json: a pre_tokenizer of type 'Metaspace' as it is here is not read; "
+        "give token ids with --tokens");
+  const Json byte_level = {{"type", "ByteLevel"}};
+  const auto sequence = [&](const Json& first, const Json& second) {
+    Json all = Json::array();
+    all.push_back(first);
+    all.push_back(second);
+    bytes["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", all}};
+    return refusal(bytes);
+  };
+  CHECK(sequence(byte_level, byte_level).find("after ByteLevel") != std::string::npos);
+  const auto split = [](const std::string& regex) -> Json {
+    return {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", regex}}}};
+  };
+  CHECK(sequence(split("("), byte_level).find("is not one at character") != std::string::npos);
+  CHECK(sequence({{"type", "Digits"}}, byte_level).find("before every part") != std::string::npos);
   Json plain = small();
   plain.erase("normalizer");
   CHECK(refusal(plain).find("only a BPE that writes") != std::string::npos);
@@ -136,4 +152,33 @@ TEST_CASE("trained tokenizers: a text comes back, in few pieces") {
   CHECK(ids.front() == 1);
   CHECK(ids.size() < 30);
   CHECK(t.decode(ids) == text);
+}
+
+TEST_CASE("byte-level tokenizers give the recorded ids of the library `tokenizers`") {
+  std::ifstream in(ROPEWALK_SOURCE_DIR "/tests/data/tokenizers.json");
+  const Json recorded = Json::parse(in);
+  REQUIRE(recorded["cases"].size() == 4);
+  for (const Json& tokenizer : recorded["cases"]) {
+    CAPTURE(tokenizer["name"].get<std::string>());
+    const Tokenizer t = Tokenizer::from_json(tokenizer["tokenizer"], "t.json");
+    for (const Json& one : tokenizer["texts"]) {
+      const auto text = one["text"].get<std::string>();
+      CAPTURE(text);
+      const Ids ids = t.encode(text);
+      CHECK(ids == one["ids"].get<Ids>());
+      CHECK(t.decode(ids) == one["decoded"].get<std::string>());
+    }
+    CHECK_THROWS_AS(t.encode("\xff"), Error);
+  }
+  // An expression that would take for ever is stopped.
+  Json hostile = recorded["cases"][0]["tokenizer"];
+  hostile["pre_tokenizer"] = Json::parse(
+      R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated",
+          "pattern": {"Regex": "(a+)+$"}}, {"type": "ByteLevel", "add_prefix_space": false}]})");
+  try {
+    (void)Tokenizer::from_json(hostile, "t.json").encode(std::string(200, 'a') + "b");
+    FAIL("not stopped");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find("too many steps") != std::string::npos);
+  }
 }

@@ -43,7 +43,7 @@ endif()
 # libudev is LGPL) BSD; Clp and CoinUtils are under the EPL, what
 # they call (LAPACK, BLAS, also those of ATLAS, bzip2, zlib) under BSD-like licences; the rest is the compiler's and the system's own runtime.
 set(allowed "gmp|mpfr|mpfi|fplll|qd|tbb|tomlplusplus|Clp|CoinUtils|lapack|blas|atlas|cblas|f77blas|bz2|z")
-string(APPEND allowed "|sqlite3|openblas|mpi|mpi_cxx|open-rte|open-pal|hwloc|event_core.*|event_pthreads.*|udev|cap|pmix|util|ltdl|dl")
+string(APPEND allowed "|sqlite3|openblas|pcre2-8|mpi|mpi_cxx|open-rte|open-pal|hwloc|event_core.*|event_pthreads.*|udev|cap|pmix|util|ltdl|dl")
 string(APPEND allowed "|stdc[+][+]|gcc_s|gfortran|quadmath|m|c|asan|ubsan|pthread|dl|rt")
 file(
   GET_RUNTIME_DEPENDENCIES
