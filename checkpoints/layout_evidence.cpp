@@ -139,7 +139,8 @@ PairShares pair_shares(const Model& model) {
 Pairing RotationLosses::verdict() const {
   constexpr double least = 0.05;
   const double best = std::min(interleaved, half_split);
-  if (!(gap > least) || !(gap > 4 * deviation) || !(best < none)) return Pairing::unknown;
+  if (!(gap > least) || !(gap > 4 * deviation) || !(best < none) || !(best < 0.8 * uniform))
+    return Pairing::unknown;
   return interleaved < half_split ? Pairing::interleaved : Pairing::half_split;
 }
 
@@ -188,6 +189,7 @@ RotationLosses rotation_losses(const Model& model, std::span<const Tokens> input
   result.interleaved = mean(losses[0]);
   result.half_split = mean(losses[1]);
   result.none = mean(losses[2]);
+  result.uniform = std::log(static_cast<double>(model.vocabulary));
   const double difference = result.half_split - result.interleaved;
   result.gap = std::abs(difference);
   double squares = 0;

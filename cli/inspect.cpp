@@ -171,6 +171,7 @@ Json written(const Report& r) {
       layout["evidence"]["loss"] = {{"interleaved", number(l->interleaved)},
                                     {"half_split", number(l->half_split)},
                                     {"none", number(l->none)},
+                                    {"uniform", number(l->uniform)},
                                     {"tokens", l->tokens}};
   }
   out["layout"] = std::move(layout);
@@ -246,9 +247,10 @@ void print(const Report& r) {
                                                      : std::string(detected(l)) + " detected"));
     if (l.loss)
       std::cout << fmt::format(
-          "    nats per token: interleaved {:.4g}, half-split {:.4g}, no rotation {:.4g} ({} "
-          "tokens)\n",
-          l.loss->interleaved, l.loss->half_split, l.loss->none, l.loss->tokens);
+          "    nats per token: interleaved {:.4g}, half-split {:.4g}, no rotation {:.4g}, all "
+          "tokens "
+          "alike {:.4g} ({} tokens)\n",
+          l.loss->interleaved, l.loss->half_split, l.loss->none, l.loss->uniform, l.loss->tokens);
     std::cout << fmt::format(
         "    share of quarter turns: interleaved {:.3f}, half-split {:.3f}, random "
         "pairs {:.3f}\n",

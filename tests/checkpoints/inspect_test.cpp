@@ -331,6 +331,18 @@ TEST_CASE("trained: four files of the same weights are the same") {
         })).empty());
 }
 
+TEST_CASE("trained: tokens that a model does not foretell tell nothing of its layout") {
+  const std::string path = shared_model("tinystories-656k");
+  if (path.empty()) return skipped("no trained models beside the checkout");
+  Tokens tokens;
+  for (std::int32_t i = 0; i < 256; ++i) tokens.push_back((7 * i * i + 3 * i + 11) % 2048);
+  const RotationLosses losses = rotation_losses(*open_subject(path).model, std::span(&tokens, 1));
+  CHECK(losses.interleaved > losses.uniform);
+  CHECK(losses.half_split > losses.uniform);
+  CHECK(losses.gap > 4 * losses.deviation);
+  CHECK(losses.verdict() == Pairing::unknown);
+}
+
 // ------------------------------------------------------------------------------ base and config
 
 TEST_CASE("inspect: where the base comes from, and two places that disagree") {
