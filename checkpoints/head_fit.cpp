@@ -500,10 +500,16 @@ std::vector<std::size_t> carrying(const std::vector<double>& carries, double sha
                    [&](std::size_t a, std::size_t b) { return carries[a] > carries[b]; });
   double sum = 0;
   std::size_t count = 0;
-  while (count < order.size() && sum < share && carries[order[count]] > 0)
+  while (count < order.size() && sum < share - 1e-9 && carries[order[count]] > 0)
     sum += carries[order[count++]];
   order.resize(count);
   return order;
+}
+
+std::vector<std::size_t> carrying(const IndexFit& fit, double share) {
+  std::vector<double> carries;
+  for (const IndexPlane& plane : fit.planes) carries.push_back(plane.carries);
+  return carrying(carries, share);
 }
 
 }  // namespace ropewalk::checkpoints

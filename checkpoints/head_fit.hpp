@@ -110,5 +110,6 @@ struct RetrievalFit {
 /// The fewest planes that carry so much, the heaviest first.
 [[nodiscard]] std::vector<std::size_t> carrying(const std::vector<double>& carries,
                                                 double share = 0.9);
+[[nodiscard]] std::vector<std::size_t> carrying(const IndexFit& fit, double share = 0.9);
 
 }  // namespace ropewalk::checkpoints

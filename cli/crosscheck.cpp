@@ -41,18 +41,10 @@ std::string ranges(std::vector<std::size_t> planes) {
   return text;
 }
 
-std::vector<double> carries_of(const IndexFit& fit) {
-  std::vector<double> carries;
-  for (const IndexPlane& plane : fit.planes) carries.push_back(plane.carries);
-  return carries;
-}
-
 // "the fastest planes (1-4 of 64)": fastest and slowest are quarters of the table.
-std::string planes_in_words(const std::vector<double>& carries) {
-  const std::vector<std::size_t> planes = carrying(carries);
+std::string planes_in_words(const std::vector<std::size_t>& planes, std::size_t count) {
   if (planes.empty()) return "no planes";
   const auto [low, high] = std::minmax_element(planes.begin(), planes.end());
-  const std::size_t count = carries.size();
   const char* which = 4 * (*high + 1) <= count ? "the fastest planes ("
                       : 4 * *low >= 3 * count  ? "the slowest planes ("
                                                : "planes (";
@@ -107,12 +99,10 @@ Json written(const HeadCheck& c) {
                       {"amplitude", number(p.amplitude)},
                       {"phase", number(p.phase)},
                       {"carries", number(p.carries)}});
-  out["index"] = {{"explained", number(c.index.explained)},
-                  {"query_share", number(c.index.query_share)},
-                  {"key_share", number(c.index.key_share)},
-                  {"peak", c.index.peak},
-                  {"carrying", list(carrying(carries_of(c.index)))},
-                  {"planes", planes}};
+  out["index"] = {
+      {"explained", number(c.index.explained)}, {"query_share", number(c.index.query_share)},
+      {"key_share", number(c.index.key_share)}, {"peak", c.index.peak},
+      {"carrying", list(carrying(c.index))},    {"planes", planes}};
   Json carries = Json::array();
   for (const double x : c.retrieval.carries) carries.push_back(number(x));
   out["retrieval"] = {
@@ -134,9 +124,12 @@ std::string shown(std::optional<double> x) {
 void print(const HeadCheck& c) {
   std::string verdict;
   switch (c.kind) {
-    case HeadKind::index: verdict = "Index head on " + planes_in_words(carries_of(c.index)); break;
+    case HeadKind::index:
+      verdict = "Index head on " + planes_in_words(carrying(c.index), c.index.planes.size());
+      break;
     case HeadKind::retrieval:
-      verdict = "Retrieval head on " + planes_in_words(c.retrieval.carries);
+      verdict = "Retrieval head on " +
+                planes_in_words(carrying(c.retrieval.carries), c.retrieval.carries.size());
       break;
     case HeadKind::neither: verdict = "neither an Index nor a Retrieval head"; break;
   }
@@ -155,6 +148,15 @@ void print(const HeadCheck& c) {
     const ReachRow& r = c.margins.front().reaches.back();
     std::cout << fmt::format("             margin of S {:.4g} at reach {}, of the best {}\n",
                              r.fitted, r.reach, shown(r.fitted_efficiency));
+  }
+  if (c.kind == HeadKind::index) {
+    std::cout << "             plane  queries   keys  amplitude   phase  carries\n";
+    for (const std::size_t f : carrying(c.index)) {
+      const IndexPlane& p = c.index.planes[f];
+      std::cout << fmt::format(
+          "             {:>5}  {:>7.3f}  {:>5.3f}  {:>9.4g}  {:>6.3f}  {:>7.3f}\n", f + 1,
+          p.query_share, p.key_share, p.amplitude, p.phase, p.carries);
+    }
   }
   std::cout << fmt::format("  Retrieval  explains {}; {} symbols, codes apart by {}\n",
                            shown(c.retrieval.explained), c.retrieval.symbols,
@@ -253,8 +255,10 @@ int run(const Arguments& args) {
   return as_expected;
 }
 
-int complain(const std::string& message, int code) {
-  std::cerr << "ropewalk: " << message << '\n';
+int complain(std::string message, int code, const char* advice = "") {
+  for (char& c : message)
+    if (c == '\n' || c == '\r') c = ' ';
+  std::cerr << "ropewalk: " << message << advice << '\n';
   return code;
 }
 
@@ -275,19 +279,83 @@ int main(int argc, char** argv) {
   app.add_option("--layer", args.layer, "This layer only, from 0")->type_name("K");
   app.add_option("--head", args.head, "This head of each layer only, from 0")->type_name("H");
   add_common(app, args.common);
-  app.footer("");
+  app.footer(
+      "Both heads of the theory are fitted to every head, whatever the inputs were made for, on "
+      "every "
+      "second input;\n"
+      "`explains` is the share of the logits' variance within queries that the fit accounts for on "
+      "the others. A head\n"
+      "is called Index where S(t - m) = sum of a cos(theta (t - m) + phase) explains half and is "
+      "largest at the\n"
+      "target, Retrieval where codes of symbols explain half and single out the match, what "
+      "explains more if both.\n"
+      "`queries` is how near the queries are to rho(theta)^-m v, `keys` how near the keys are to "
+      "one "
+      "vector: the mean's\n"
+      "squared norm over the mean squared norm, 1 for exactly so. With --task the positions of the "
+      "path ask, with\n"
+      "--tokens and --text all, and the target is the number of hops or the lag of the largest "
+      "mean "
+      "weight.\n"
+      "\n"
+      "The margin is the logit on the target less the largest other one. `bound`: no head of equal "
+      "keys with these norms\n"
+      "has more, 1 <= m <= n - 2 (scale |q| |k| Delta*(T) of `ropewalk optimal`, T = min(m, n - 1 "
+      "- "
+      "m)); a head that has\n"
+      "is said to have content-dependent keys. `efficiency` is mean margin over mean bound. Fits "
+      "and "
+      "margins are\n"
+      "floating point; bounds are proven. docs/crosscheck.md has more.\n"
+      "\n"
+      "JSON: {\"model\", \"inputs\", \"heads\": [{\"layer\", \"head\", \"verdict\": Index, "
+      "Retrieval or neither,\n"
+      "\"content_dependent_keys\", \"hops\" or \"lag\" (the other null), \"target_mass\", "
+      "\"queries\", \"index\":\n"
+      "{\"explained\", \"query_share\", \"key_share\", \"peak\" (relative lag), \"carrying\" "
+      "(planes "
+      "with 0.9 of the fit's\n"
+      "variance, from 1), \"planes\": [{\"query_share\", \"key_share\", \"amplitude\", \"phase\", "
+      "\"carries\"}]},\n"
+      "\"retrieval\": {\"explained\", \"symbols\", \"code_margin\" or null, \"carrying\", "
+      "\"carries\": [by plane]},\n"
+      "\"still_share\" (of planes that do not rotate), \"margins\" by --added: [{\"length\", "
+      "\"queries\", \"right\",\n"
+      "\"least\", \"mean\", \"efficiency\" or null, \"universal_share\" (largest margin / 2 scale "
+      "|q| "
+      "max |k|),\n"
+      "\"reaches\": [{\"reach\", \"queries\", \"mean\", \"largest\", \"best\": {\"lo\", \"hi\"} of "
+      "Delta*, \"bound\", \"above\",\n"
+      "\"fitted\" (margin of S alone), \"fitted_efficiency\" or null}]}]}], \"seconds\"}; null for "
+      "what is not a number.\n"
+      "\n"
+      "Exit status: 0; 2 for bad input; 3 if interrupted; 4 for a file that cannot be read.\n"
+      "\n"
+      "Examples:\n"
+      "  ropewalk crosscheck models/p1-number --task number --layer 1\n"
+      "  ropewalk crosscheck models/p1-letter --task letter --added 0,100 --json\n"
+      "  ropewalk crosscheck models/tinystories-656k --text story.txt");
+  const CLI::Validator not_empty(
+      [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }, "");
+  for (CLI::Option* option : app.get_options())
+    if (option->get_expected_max() > 0) option->check(not_empty);
+  const char* advice = "; see `ropewalk crosscheck --help`";
   try {
     app.parse(argc, argv);
     end_on_interrupt();
-    return run(args);
+    const int code = run(args);
+    std::cout.flush();
+    return std::cout ? code : complain("standard output cannot be written", file_trouble);
   } catch (const CLI::Success& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    return complain(e.what(), bad_input);
+    return complain(e.what(), bad_input, advice);
   } catch (const Error& e) {
-    return complain(e.what(), e.code() == ErrorCode::file        ? file_trouble
-                              : e.code() == ErrorCode::undecided ? undecided
-                                                                 : bad_input);
+    return complain(e.what(),
+                    e.code() == ErrorCode::file        ? file_trouble
+                    : e.code() == ErrorCode::undecided ? undecided
+                                                       : bad_input,
+                    e.code() == ErrorCode::usage ? advice : "");
   } catch (const std::exception& e) {
     return complain(e.what(), file_trouble);
   }
