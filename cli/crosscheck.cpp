@@ -227,7 +227,7 @@ int run(const Arguments& args) {
   const Model model = open_model(args.model);
   CheckOptions options;
   options.layer = chosen("--layer", args.layer, model.layers.size());
-  options.head = chosen("--head", args.head, static_cast<std::size_t>(model.heads));
+  options.head = chosen("--attention-head", args.head, static_cast<std::size_t>(model.heads));
   std::string words;
   const std::vector<CheckInput> inputs = read(args.inputs, model, words);
   const auto start = std::chrono::steady_clock::now();
@@ -277,7 +277,8 @@ int main(int argc, char** argv) {
       ->description("With --task: symbols before the window, a list (0)")
       ->type_name("K,K,...");
   app.add_option("--layer", args.layer, "This layer only, from 0")->type_name("K");
-  app.add_option("--head", args.head, "This head of each layer only, from 0")->type_name("H");
+  app.add_option("--attention-head", args.head, "This head of each layer only, from 0")
+      ->type_name("H");
   add_common(app, args.common);
   app.footer(
       "Both heads of the theory are fitted to every head, whatever the inputs were made for, on "

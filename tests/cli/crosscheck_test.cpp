@@ -46,11 +46,11 @@ TEST_CASE("crosscheck: both fits and the margins of every head") {
       CHECK(row["bound"].get<double>() > 0);
     }
   }
-  const auto one = run(command + "--layer 1 --head 2 --json --threads 1").json();
+  const auto one = run(command + "--layer 1 --attention-head 2 --json --threads 1").json();
   REQUIRE(one["heads"].size() == 1);
   for (const auto& head : all["heads"])
     if (head["layer"] == 1 && head["head"] == 2) CHECK(one["heads"][0] == head);
-  const Run text = run(command + "--layer 1 --head 2");
+  const Run text = run(command + "--layer 1 --attention-head 2");
   CHECK(text.code == 0);
   CHECK(text.out.find("layer 1 head 2: ") != std::string::npos);
   CHECK(text.out.find("rho(theta)^-m v") != std::string::npos);
@@ -88,9 +88,9 @@ TEST_CASE("crosscheck refuses bad input with one line") {
            {"crosscheck " + models + "qwen3 --task number", "does not hold the task's 137 tokens"},
            {"crosscheck nowhere --task number", "nowhere"},
            {good + "--layer 2", "--layer must lie in 0..1"},
-           {good + "--head -1", "--head"},
-           {good + "--head 1k", "--head: 1k: write 1024 or 1000"},
-           {good + "--head ''", "must not be empty"},
+           {good + "--attention-head -1", "--attention-head"},
+           {good + "--attention-head 1k", "--attention-head: 1k: write 1024 or 1000"},
+           {good + "--attention-head ''", "must not be empty"},
            {good + "--added 0,", "--added"},
            {good + "--added 5", "--added needs --task"},
            {good + "--fast", "see `ropewalk crosscheck --help`"}}) {

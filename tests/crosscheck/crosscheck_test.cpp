@@ -324,9 +324,9 @@ TEST_CASE("crosscheck: noise is neither, and nothing to judge by says so") {
 }
 
 TEST_CASE("crosscheck: planes that carry") {
-  CHECK(carrying({0.1, 0.7, 0.2}) == std::vector<std::size_t>{1, 2});
-  CHECK(carrying({0.5, -0.2, 0.7}, 0.99) == std::vector<std::size_t>{2, 0});
-  CHECK(carrying({0, 0}).empty());
+  CHECK(carrying(std::vector<double>{0.1, 0.7, 0.2}) == std::vector<std::size_t>{1, 2});
+  CHECK(carrying(std::vector<double>{0.5, -0.2, 0.7}, 0.99) == std::vector<std::size_t>{2, 0});
+  CHECK(carrying(std::vector<double>{0, 0}).empty());
 }
 
 TEST_CASE("crosscheck: margins are those of the logits that a model computes") {
