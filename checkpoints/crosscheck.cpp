@@ -233,7 +233,7 @@ Seen seen_in(const Pass<double>& pass, const CheckInput& input) {
     for (std::size_t c = 0; c < choices; ++c) {
       double count = 0;
       if (input.path.empty()) {
-        for (std::int64_t i = static_cast<std::int64_t>(c); i < n; ++i, ++count)
+        for (auto i = static_cast<std::int64_t>(c); i < n; ++i, ++count)
           mass[c] += weights(i, i - static_cast<std::int64_t>(c));
       } else {
         for (std::size_t i = 0; i + c + 1 < input.path.size(); ++i, ++count)
