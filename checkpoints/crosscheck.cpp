@@ -35,7 +35,7 @@ double upper(const theory::Enclosure& x) {
 // What one query says of the bounds.
 struct Held {
   double margin = 0;
-  std::int64_t reach = 0;  // 0: at an end, without a bound for equal keys
+  std::int64_t reach = 0;  // 0: without a bound for equal keys
   double query = 0;        // norms, over rotating planes
   double key = 0;          // the largest
   double universal = 0;
@@ -46,7 +46,8 @@ Held hold(const MeasuredHead& head, const Asked& a, double margin) {
   const auto those = keys.middleRows(a.first, a.keys());
   Held held;
   held.margin = margin;
-  if (a.lag() >= 1 && a.lag() <= a.keys() - 2)
+  // The bound compares the target with every other key.
+  if (a.correct.size() == 1 && a.lag() >= 1 && a.lag() <= a.keys() - 2)
     held.reach = static_cast<std::int64_t>(two_sided_reach(a.keys(), a.lag()));
   held.query = a.planes.head(head.rotating).norm();
   held.key = those.leftCols(head.rotating).rowwise().norm().maxCoeff();
@@ -110,10 +111,11 @@ MeasuredHead to_fit(const MeasuredHead& head) {
   std::int64_t pairs = 0;
   for (const Asked& a : chosen.asked) pairs += a.keys();
   if (pairs <= most_pairs) return chosen;
-  const auto every = static_cast<double>(pairs) / most_pairs;
+  const auto count = static_cast<std::int64_t>(chosen.asked.size());
+  const std::int64_t keep = std::max<std::int64_t>(1, count * most_pairs / pairs);
   std::vector<Asked> some;
-  for (double i = 0; i < static_cast<double>(chosen.asked.size()); i += every)
-    some.push_back(chosen.asked[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < keep; ++i)
+    some.push_back(chosen.asked[static_cast<std::size_t>(i * count / keep)]);
   chosen.asked = std::move(some);
   return chosen;
 }

@@ -31,7 +31,7 @@ using BestHeads = std::function<theory::Enclosure(std::int64_t)>;
 /// optimal_head() of each T asked, kept. Guarantee: Enclosure. Errors: those of optimal_head().
 [[nodiscard]] BestHeads best_heads(std::vector<theory::Formula> frequencies);
 
-/// The queries of one reach T: lags on the shorter side of their target.
+/// The queries of one reach T, lags on the shorter side of their target, that have a bound.
 struct ReachRow {
   std::int64_t reach = 0;
   std::size_t queries = 0;
@@ -54,8 +54,8 @@ struct MarginRow {
   std::size_t right = 0;  ///< margin > 0
   double least = 0;
   double mean = 0;
-  /// Mean margin over mean bound of the queries that have one (1 <= m <= n - 2); nothing where it
-  /// is not positive.
+  /// Mean margin over mean bound of the queries that have one: 1 <= m <= n - 2, and no other key is
+  /// as good as the target's. Nothing where it is not positive.
   std::optional<double> efficiency;
   std::vector<ReachRow> reaches;
   /// The largest margin / (2 scale |q| max |k|) of a query: never above 1.
@@ -98,8 +98,8 @@ struct CheckInput {
 [[nodiscard]] CheckInput check_input(Tokens tokens);
 
 struct CheckOptions {
-  std::optional<std::size_t> layer;  ///< this one only
-  std::optional<std::size_t> head;
+  std::optional<std::size_t> layer = {};  ///< this one only
+  std::optional<std::size_t> head = {};
   std::function<void(double)> progress = {};
 };
 

@@ -7,16 +7,15 @@
 ///
 ///   logit at lag t = scale Re sum_f u_f conj(w_f) e^{i theta_f t}
 ///
-/// | head      | queries                     | keys    | logit                                |
-/// |-----------|-----------------------------|---------|--------------------------------------|
-/// | Index     | v_f e^{-i theta_f m}        | one, w  | S(t - m)                             |
-/// | Retrieval | one for each wanted symbol c| one for | scale Re sum_f x_cf conj(y_c'f) e^{..}|
-/// |           |                             | each c' |                                      |
+/// | head      | queries                  | keys               | logit                        |
+/// |-----------|--------------------------|--------------------|------------------------------|
+/// | Index     | v_f e^{-i theta_f m}     | w, every one       | S(t - m)                     |
+/// | Retrieval | x_c, c the wanted symbol | y_c', c' their own | that of x_c and y_c' at t    |
 ///
-/// with S(s) = sum_f a_f cos(theta_f s + phi_f). So a query of an Index head, turned forward by the
-/// m that it wants, is the same vector v every time, and how much of it is tells how near the head
-/// is. What softmax ignores, a constant per query, is left out of every comparison. Half of the
-/// inputs are fitted, the other half judge.
+/// with S(s) = sum_f a_f cos(theta_f s + phi_f). A query of an Index head, turned forward by the m
+/// that it wants, is the same v every time: how far turned queries agree, and how far keys do, says
+/// how near a head is to one. Logits are compared within a query, as softmax does: a constant per
+/// query is left out. Half of the inputs are fitted, the other half judge.
 
 #include <Eigen/Core>
 #include <complex>

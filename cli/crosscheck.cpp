@@ -158,9 +158,9 @@ void print(const HeadCheck& c) {
           p.query_share, p.key_share, p.amplitude, p.phase, p.carries);
     }
   }
-  std::cout << fmt::format("  Retrieval  explains {}; {} symbols, codes apart by {}\n",
+  std::cout << fmt::format("  Retrieval  explains {}; {} symbol{}, codes apart by {}\n",
                            shown(c.retrieval.explained), c.retrieval.symbols,
-                           shown(c.retrieval.code_margin));
+                           c.retrieval.symbols == 1 ? "" : "s", shown(c.retrieval.code_margin));
   if (c.still != 0) std::cout << fmt::format("  planes that do not rotate carry {:.3f}\n", c.still);
   std::cout << "  length queries  right  least margin     mean     bound  efficiency  above\n";
   for (const MarginRow& row : c.margins) {

@@ -75,6 +75,11 @@ TEST_CASE("crosscheck: a row of margins for every number of added symbols") {
   CHECK(head["margins"][0]["mean"].get<double>() > head["margins"][1]["mean"].get<double>());
   CHECK(head["margins"][0]["efficiency"].get<double>() > 0.05);
   CHECK(head["margins"][0]["efficiency"].get<double>() < 1);
+  // The fits are those of the first length.
+  const auto alone =
+      run("crosscheck " + shared + " --task number --count 40 --layer 1 --json").json();
+  CHECK(alone["heads"][0]["index"] == head["index"]);
+  CHECK(alone["heads"][0]["retrieval"] == head["retrieval"]);
   CHECK(run("crosscheck " + shared + " --task number --count 40 --layer 1")
             .out.find("layer 1 head 0: Index head on the fastest planes (") != std::string::npos);
 }

@@ -323,6 +323,46 @@ TEST_CASE("crosscheck: noise is neither, and nothing to judge by says so") {
   CHECK_THROWS_AS(fit_index(one), Error);
 }
 
+TEST_CASE("crosscheck: fits take some of many queries, of the first group; margins take all") {
+  const Table t = table(2);
+  Dice dice(7);
+  MeasuredHead head = empty(t);
+  const Eigen::RowVectorXcd w = dice.vector(2);
+  for (int input = 0; input < 60; ++input) add_index(head, t, w, w, 30);
+  // Another group, of heads that look the other way.
+  const std::size_t first = head.asked.size();
+  add_index(head, t, -w, w, 20);
+  for (std::size_t i = first; i < head.asked.size(); ++i)
+    head.inputs[head.asked[i].input].group = 1;
+  const HeadCheck check = cross_check(head, best_heads(t.formulas));
+  CHECK(check.queries > 1000);
+  CHECK(check.queries * 30 <= 1 << 15);
+  CHECK(check.index.explained == Approx(1));
+  CHECK(check.kind == HeadKind::index);
+  REQUIRE(check.margins.size() == 2);
+  CHECK(check.margins[0].queries == 1800);
+  CHECK(check.margins[0].length == 30);
+  CHECK(check.margins[0].right == 1800);
+  CHECK(check.margins[1].queries == 20);
+  CHECK(check.margins[1].length == 20);
+  CHECK(check.margins[1].right == 0);
+  CHECK_FALSE(check.margins[1].efficiency);
+}
+
+TEST_CASE("crosscheck: where other keys are as good as the target there is no bound") {
+  // Equal keys and one slow plane: only the farthest key is wrong, so the margin is more than what
+  // a target with a wrong key on either side can have.
+  const Table t{{theory::Formula(theory::Rational(1, 5))}, {0.2}};
+  MeasuredHead head = empty(t);
+  const Eigen::RowVectorXcd one = Eigen::RowVectorXcd::Constant(1, 1);
+  ask(head, add(head, one.replicate(9, 1)), 7, turned_back(t, one, 1));
+  head.asked[0].correct = {1, 2, 3, 4, 5, 6, 7, 8};
+  const HeadCheck check = cross_check(head, best_heads(t.formulas));
+  CHECK(check.margins[0].least > 1 - std::cos(0.2));
+  CHECK(check.margins[0].reaches.empty());
+  CHECK_FALSE(check.content_dependent_keys);
+}
+
 TEST_CASE("crosscheck: planes that carry") {
   CHECK(carrying(std::vector<double>{0.1, 0.7, 0.2}) == std::vector<std::size_t>{1, 2});
   CHECK(carrying(std::vector<double>{0.5, -0.2, 0.7}, 0.99) == std::vector<std::size_t>{2, 0});
@@ -426,8 +466,7 @@ TEST_CASE("crosscheck: the trained models have the heads that their papers speak
     std::vector<CheckInput> inputs;
     for (std::int64_t k = 0; k < options.count; ++k)
       inputs.push_back(check_input(task, task.sample(k)));
-    const auto checks =
-        cross_check(open_model(shared + name), inputs, {.layer = layer, .head = {}});
+    const auto checks = cross_check(open_model(shared + name), inputs, {.layer = layer});
     REQUIRE(checks.size() == 1);
     check_universal(checks[0]);
     return checks[0];
