@@ -197,6 +197,7 @@ std::vector<CheckInput> read(const InputArguments& arguments, const Model& model
   int group = 0;
   for (std::size_t from = 0; from <= arguments.added.size(); ++group) {
     InputArguments one = arguments;
+    if (!one.task.empty() && one.count.empty()) one.count = "200";
     const std::size_t comma = std::min(arguments.added.find(',', from), arguments.added.size());
     one.added = arguments.added.substr(from, comma - from);
     if (!arguments.added.empty() && one.added.empty())
@@ -207,7 +208,7 @@ std::vector<CheckInput> read(const InputArguments& arguments, const Model& model
     if (inputs.samples.empty()) {
       for (Tokens& tokens : inputs.tokens) result.push_back(check_input(std::move(tokens)));
     } else {
-      const tasks::Task task(task_options(one.task, one.count, one.seed, 100));
+      const tasks::Task task(task_options(one.task, one.count, one.seed, 200));
       if (task.vocabulary() > model.vocabulary)
         throw Error(ErrorCode::bad_value,
                     fmt::format("{}: a vocabulary of {} does not hold the "
@@ -273,6 +274,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("ropewalk ") + ROPEWALK_VERSION);
   app.add_option("model", args.model, "Folder or file of a model")->required()->type_name("MODEL");
   add_inputs(app, args.inputs);
+  app.get_option("--count")->description("With --task: how many inputs of each length (200)");
   app.get_option("--added")
       ->description("With --task: symbols before the window, a list (0)")
       ->type_name("K,K,...");
