@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -67,16 +68,18 @@ void refuse_empty_arguments(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_arguments(*command);
 }
 
-// `ropewalk design ...` is the program ropewalk-design, which lies beside this one where it was
-// built.
-void become_design(char** arguments) {
+// Commands that need Ceres: `ropewalk design ...` is the program ropewalk-design, which lies beside
+// this one where it was built.
+constexpr std::array programs{"design", "crosscheck"};
+
+void become(const std::string& command, char** arguments) {
   std::error_code problem;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", problem);
-  const std::string program = (self.parent_path() / "ropewalk-design").string();
+  const std::string program = (self.parent_path() / ("ropewalk-" + command)).string();
   execv(program.c_str(), arguments);
   throw ropewalk::Error(ropewalk::ErrorCode::unsupported,
-                        "this ropewalk was built without Ceres, which `design` needs: install "
-                        "libceres-dev and build again");
+                        "this ropewalk was built without Ceres, which `" + command +
+                            "` needs: install libceres-dev and build again");
 }
 
 }  // namespace
@@ -122,10 +125,15 @@ int main(int argc, char** argv) {
   ropewalk::cli::add_heads(root, exit_code);
   ropewalk::cli::add_evaluate(root, exit_code);
   root.add_subcommand("design", "Search a frequency table for a length (where built with Ceres)");
+  root.add_subcommand(
+      "crosscheck",
+      "Which construction each head of a model is, and how far from the best (where "
+      "built with Ceres)");
   refuse_empty_arguments(root);
   ropewalk::cli::end_on_interrupt();
   try {
-    if (argc > 1 && argv[1] == std::string("design")) become_design(argv + 1);
+    for (const char* program : programs)
+      if (argc > 1 && argv[1] == std::string(program)) become(program, argv + 1);
     if (const std::string first = argc > 1 ? argv[1] : ""; !first.empty() && first != "--help" &&
                                                            first != "-h" && first != "--version" &&
                                                            command_of(root, first) == nullptr)
