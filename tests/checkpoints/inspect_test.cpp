@@ -367,7 +367,7 @@ TEST_CASE("inspect: tables of a draft model, of a conversion, and of a base writ
   const auto b = folder.write("b.json", plain().dump());
   const auto differ = check_tables(open_subject(a), open_subject(b));
   CHECK(has(differ, "error table.differs: 63 of 64 planes differ"));
-  CHECK(has(differ, "base from rope_theta"));
+  CHECK(has(differ, "(base: rope_theta)"));
   CHECK(text(check_tables(open_subject(a), open_subject(a))).empty());
 
   // config.json against the keys of a GGUF file that lost the base.
