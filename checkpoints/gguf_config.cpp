@@ -132,8 +132,10 @@ class Translation {
       config_["vocab_size"] = embedding->rows();
     } else if (const auto tokens = out_.metadata.find("tokenizer.ggml.tokens");
                tokens != out_.metadata.end()) {
-      config_["vocab_size"] =
-          tokens->is_array() ? Json(tokens->size()) : tokens->value("length", Json());
+      if (tokens->is_array())
+        config_["vocab_size"] = tokens->size();
+      else if (tokens->is_object())  // a long list
+        config_["vocab_size"] = tokens->value("length", Json());
     }
   }
 

@@ -62,7 +62,7 @@ TableDifference difference(const ResolvedRope& a, const ResolvedRope& b) {
     const double off = std::abs(static_cast<double>(y[f]) - static_cast<double>(x[f]));
     if (off <= 1e-6 * std::abs(static_cast<double>(x[f]))) continue;
     ++result.planes;
-    const auto [small, large] = std::minmax(std::abs(x[f]), std::abs(y[f]));
+    const auto [small, large] = std::minmax({std::abs(x[f]), std::abs(y[f])});
     if (small > 0)
       result.factor =
           std::max(result.factor, static_cast<double>(large) / static_cast<double>(small));

@@ -88,7 +88,10 @@ TEST_CASE("GGUF metadata of every type, long lists by their length") {
   CHECK(m["i64"] == -1);
   CHECK(m["f64"] == 0.1);
   CHECK(m["nan"] == "nan");
-  // A vocabulary is needed whole.
+  // A vocabulary is needed whole, and may be no list at all.
+  GgufWriter none;
+  none.string("general.architecture", "llama").number("tokenizer.ggml.tokens", 7);
+  CHECK_FALSE(read(none).config.contains("vocab_size"));
   std::string pieces;
   for (int i = 0; i < 1500; ++i) pieces += GgufWriter::text(std::to_string(i));
   GgufWriter v;
