@@ -101,6 +101,9 @@ Plan plan(const Arguments& args) {
   else if (args.count.empty())
     throw Error(ErrorCode::usage, "--count N or --split NAME is required");
   const auto count = whole<std::int64_t>("--count", args.count, result.samples.count);
+  if (constexpr std::int64_t most = 1'000'000'000; count > most)
+    throw Error(ErrorCode::bad_value,
+                fmt::format("--count must lie in 0..{}, not {}", most, count));
   if (!args.split.empty() && count > result.samples.count)
     throw Error(ErrorCode::bad_value, fmt::format("--count: the split has {} samples, not {}",
                                                   result.samples.count, count));

@@ -93,8 +93,10 @@ TEST_CASE("the option --certificate writes a file and changes nothing else") {
     a.erase("nodes");
     b.erase("nodes");
     CHECK(a == b);
-    CHECK(run(command + " --threads 1 --certificate " + again).code == 0);
-    CHECK(read(file) == read(again));
+    if (!tests::instrumented) {
+      CHECK(run(command + " --threads 1 --certificate " + again).code == 0);
+      CHECK(read(file) == read(again));
+    }
     const auto certificate = nlohmann::json::parse(read(file));
     CHECK(certificate["format"] == "ropewalk-certificate");
     CHECK(certificate["verdict"] == "proved");
@@ -206,7 +208,7 @@ TEST_CASE("a certificate is written whole or not at all") {
 TEST_CASE("verify --out writes a certificate per claim, the same every time") {
   const Folder folder;
   // An instrumented command is twenty times slower: there one paper stands for all.
-  const std::string verify = tests::instrumented ? "verify --paper P2" : "verify";
+  const std::string verify = tests::instrumented ? "verify --paper P3" : "verify";
   REQUIRE(run(verify + " --out " + folder / "a").code == 0);
   REQUIRE(run(verify + " --threads 1 --out " + folder / "b").code == 0);
   const auto summary = nlohmann::json::parse(read(folder / "a/claims.summary"));

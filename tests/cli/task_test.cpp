@@ -155,6 +155,7 @@ TEST_CASE("task: bad input is one line that names the flag") {
   refused("number", "--count");
   refused("number --count x", "--count");
   refused("number --count -1", "--count");
+  refused("number --count 1e18", "--count must lie in 0..1000000000");
   refused("number --count 480k", "--count: 480k: write 491520 or 480000");
   refused("number --split test --count 45601", "--count");
   refused("number --split tests", "--split");
