@@ -23,6 +23,28 @@ namespace {
 
 constexpr Index directions = 8;
 
+// Largest residual that rounding to this type gives, with room.
+double rounding(DType dtype) {
+  switch (dtype) {
+    case DType::f8_e4m3:
+    case DType::q6_k: return 0.05;
+    case DType::f8_e5m2:
+    case DType::q5_0:
+    case DType::q5_1: return 0.1;
+    case DType::q4_0:
+    case DType::q4_1:
+    case DType::q4_k: return same_within;
+    case DType::q8_0:
+    case DType::groups_i8: return 0.02;
+    case DType::bf16: return 0.005;
+    case DType::f16: return 0.001;
+    default: return 1e-5;
+  }
+}
+double rounding(const Tensor& a, const Tensor& b) {
+  return std::max(rounding(a.dtype), rounding(b.dtype));
+}
+
 struct Named {
   std::string name;
   Order order;  // of the whole projection
@@ -85,8 +107,10 @@ double off(const Rows<double>& a, const Rows<double>& b, const Order& order, std
   return size == 0 ? (difference == 0 ? 0 : 2) : std::sqrt(difference / size);
 }
 
-double exact_residual(const Linear& a, const Linear& b, const Order& order, std::int64_t first) {
-  Rows<double> left(1, a.weight->row_size());
+template <class Source>  // Linear or Tensor
+double exact_residual(const Source& a, const Source& b, std::int64_t width, const Order& order,
+                      std::int64_t first) {
+  Rows<double> left(1, width);
   Rows<double> right = left;
   double difference = 0;
   double size = 0;
@@ -115,16 +139,19 @@ class Part {
         dim_(model.head_dim),
         seen_a_(project(a, onto)),
         seen_b_(project(b, onto)),
-        named_(candidates(model, heads)) {}
+        named_(candidates(model, heads)),
+        order_(static_cast<std::size_t>(heads)) {}
 
   // The permutation of one head: a name for the rows of b, their places in a.
-  HeadMatch match(std::int64_t head) const {
+  HeadMatch match(std::int64_t head) {
     const std::int64_t first = head * dim_;
     HeadMatch found;
     found.head = head;
     const auto finish = [&](std::string name, const Order& order) {
       found.permutation = std::move(name);
-      found.residual = exact_residual(a_, b_, order, first);
+      found.residual = exact_residual(a_, b_, a_.weight->row_size(), order, first);
+      found.allowed = rounding(*a_.weight, *b_.weight);
+      order_[static_cast<std::size_t>(head)] = order;
       return found;
     };
     const auto of_head = [&](const Order& order) {
@@ -149,6 +176,7 @@ class Part {
       bool fits = true;
       for (std::size_t r = 0; r < places.size() && fits; ++r)
         fits = places[r] == n.order[static_cast<std::size_t>(first) + r] + shift;
+      if (fits && shift == 0) return finish(n.name, places);
       if (fits)
         return finish(
             fmt::format("head {}{}", (first + shift) / dim_, n.name == "same" ? "" : ", " + n.name),
@@ -164,6 +192,12 @@ class Part {
   }
 
   [[nodiscard]] std::int64_t heads() const { return heads_; }
+  /// Row r of b is this row of a: known once every head is matched.
+  [[nodiscard]] Order order() const {
+    Order all;
+    for (const Order& one : order_) all.insert(all.end(), one.begin(), one.end());
+    return all;
+  }
 
  private:
   const Linear& a_;
@@ -173,6 +207,7 @@ class Part {
   Rows<double> seen_a_;
   Rows<double> seen_b_;
   std::vector<Named> named_;
+  std::vector<Order> order_;  // by head
 };
 
 void check_sizes(const Model& a, const Model& b) {
@@ -192,12 +227,56 @@ void check_sizes(const Model& a, const Model& b) {
   same("tokens of the vocabulary", a.vocabulary, b.vocabulary);
 }
 
-Linear whole(const Tensor* tensor) {
-  Linear linear;
-  linear.weight = tensor;
-  if (tensor != nullptr) linear.rows = {{0, tensor->rows()}};
-  return linear;
+Order as_it_is(std::int64_t rows) {
+  Order order(static_cast<std::size_t>(rows));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
 }
+
+// Everything but the rows of queries and keys.
+class Others {
+ public:
+  explicit Others(Comparison& result) : result_(result) {}
+
+  void tensors(const Tensor* a, const Tensor* b, Order order = {}) {
+    if (a == nullptr && b == nullptr) return;
+    if (a == nullptr || b == nullptr) {
+      result_.alone.push_back((a != nullptr ? a : b)->name);
+      return;
+    }
+    if (a->shape != b->shape || (!order.empty() && std::ssize(order) != a->rows()))
+      return add(a->name, 2, 0);
+    if (order.empty()) order = as_it_is(a->rows());
+    add(a->name, exact_residual(*a, *b, a->row_size(), order, 0), rounding(*a, *b));
+  }
+  void norms(const Norm& a, const Norm& b, const Order& order = {}) {
+    tensors(a.weight, b.weight, order);
+    tensors(a.bias, b.bias, order);
+  }
+  void linears(const Linear& a, const Linear& b) {
+    if (!a || !b) return tensors(a.weight, b.weight);
+    if (a.outputs() != b.outputs() || a.weight->row_size() != b.weight->row_size())
+      return add(a.weight->name, 2, 0);
+    add(a.weight->name, exact_residual(a, b, a.weight->row_size(), as_it_is(a.outputs()), 0),
+        rounding(*a.weight, *b.weight));
+    biases(a, b, as_it_is(a.outputs()));
+  }
+  // Of a projection whose rows stand in this order.
+  void biases(const Linear& a, const Linear& b, const Order& order) {
+    if (a.bias == nullptr || b.bias == nullptr) return tensors(a.bias, b.bias);
+    Linear left = a;
+    Linear right = b;
+    left.weight = a.bias;
+    right.weight = b.bias;
+    add(a.bias->name, exact_residual(left, right, 1, order, 0), rounding(*a.bias, *b.bias));
+  }
+
+ private:
+  void add(const std::string& name, double residual, double allowed) {
+    result_.others.push_back({name, residual, allowed});
+  }
+  Comparison& result_;
+};
 
 }  // namespace
 
@@ -209,12 +288,19 @@ Comparison compare(const Model& a, const Model& b) {
     x = static_cast<double>(engine()) / 2147483648.0 - 1;  // -1 .. 1
 
   Comparison result;
+  Others others(result);
+  others.tensors(a.embedding, b.embedding);
+  if (a.unembedding.weight != a.embedding || b.unembedding.weight != b.embedding)
+    others.linears(a.unembedding, b.unembedding);
+  others.norms(a.final_norm, b.final_norm);
   for (std::size_t l = 0; l < a.layers.size(); ++l) {
     const Layer& left = a.layers[l];
     const Layer& right = b.layers[l];
     for (const char part : {'q', 'k'}) {
-      const Part rows(a, part == 'q' ? left.q : left.k, part == 'q' ? right.q : right.k,
-                      part == 'q' ? a.heads : a.kv_heads, onto);
+      const bool q = part == 'q';
+      const Linear& from = q ? left.q : left.k;
+      const Linear& to = q ? right.q : right.k;
+      Part rows(a, from, to, q ? a.heads : a.kv_heads, onto);
       std::vector<HeadMatch> found(static_cast<std::size_t>(rows.heads()));
       tbb::parallel_for(std::int64_t{0}, rows.heads(), [&](std::int64_t h) {
         found[static_cast<std::size_t>(h)] = rows.match(h);
@@ -224,25 +310,22 @@ Comparison compare(const Model& a, const Model& b) {
         match.part = part;
         result.heads.push_back(std::move(match));
       }
+      const Order order = rows.order();
+      others.biases(from, to, order);
+      // A norm over a head's features has the order of the first head, taken from its beginning.
+      Order own(order.begin(), order.begin() + a.head_dim);
+      const std::int64_t shift = *std::min_element(own.begin(), own.end());
+      for (std::int64_t& r : own) r -= shift;
+      const bool inside = *std::max_element(own.begin(), own.end()) < a.head_dim;
+      others.norms(q ? left.q_norm : left.k_norm, q ? right.q_norm : right.k_norm,
+                   inside ? own : as_it_is(a.head_dim));
     }
-  }
-
-  std::vector<std::pair<Linear, Linear>> others{{whole(a.embedding), whole(b.embedding)},
-                                                {a.unembedding, b.unembedding}};
-  for (std::size_t l = 0; l < a.layers.size(); ++l)
     for (const auto part : {&Layer::v, &Layer::out, &Layer::gate, &Layer::up, &Layer::down})
-      others.emplace_back(a.layers[l].*part, b.layers[l].*part);
-  result.others.resize(others.size());
-  tbb::parallel_for(std::size_t{0}, others.size(), [&](std::size_t i) {
-    const auto& [left, right] = others[i];
-    if (!left || !right || left.outputs() != right.outputs() ||
-        left.weight->row_size() != right.weight->row_size())
-      return;
-    Order order(static_cast<std::size_t>(left.outputs()));
-    std::iota(order.begin(), order.end(), 0);
-    result.others[i] = {left.weight->name, exact_residual(left, right, order, 0)};
-  });
-  std::erase_if(result.others, [](const MatrixMatch& m) { return m.name.empty(); });
+      others.linears(left.*part, right.*part);
+    for (const auto part :
+         {&Layer::before_attention, &Layer::after_attention, &Layer::before_mlp, &Layer::after_mlp})
+      others.norms(left.*part, right.*part);
+  }
   return result;
 }
 

@@ -27,20 +27,25 @@ struct HeadMatch {
   std::string permutation;  ///< from the first file to the second, in the words above
   /// |B - P A| / |A| of this head's rows under that permutation, as dequantised.
   double residual = 0;
+  double allowed = 0;  ///< what rounding to the two element types may do
 };
 
 struct MatrixMatch {
   std::string name;  ///< in the first file
   double residual = 0;
+  double allowed = 0;
 };
 
 struct Comparison {
   std::vector<HeadMatch> heads;
-  std::vector<MatrixMatch> others;  ///< values, outputs, MLP, embeddings: row r against row r
+  /// Values, outputs, MLP, embeddings, norms and biases: row r against row r, those of queries and
+  /// keys in the order of their rows.
+  std::vector<MatrixMatch> others;
+  std::vector<std::string> alone;  ///< in one of the files only
 };
 
-/// A residual up to this is rounding (4-bit blocks have about 0.1), beyond it other numbers:
-/// unrelated rows have 1.4.
+/// A residual up to this are the same rows, whatever rounding did to them (4-bit blocks have about
+/// 0.1); unrelated rows have 1.4.
 inline constexpr double same_within = 0.2;
 
 /// Compares b with a, layer by layer. Throws Error(bad_value) where the sizes differ. Guarantee:

@@ -1,6 +1,7 @@
 #include "checkpoints/crosscheck.hpp"
 
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -152,8 +153,10 @@ BestHeads best_heads(std::vector<Formula> frequencies) {
     const std::scoped_lock lock(known->one_at_a_time);
     const auto there = known->by_reach.find(reach);
     if (there != known->by_reach.end()) return there->second;
-    return known->by_reach.emplace(reach, optimal_head(known->frequencies, reach).optimum)
-        .first->second;
+    // While it works in parallel this thread may not pick up another head, which would lock again.
+    const theory::Enclosure optimum = tbb::this_task_arena::isolate(
+        [&] { return optimal_head(known->frequencies, reach).optimum; });
+    return known->by_reach.emplace(reach, optimum).first->second;
   };
 }
 

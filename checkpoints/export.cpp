@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 
 #include "checkpoints/permutation.hpp"
@@ -52,6 +53,13 @@ void append_value(std::string& bytes, float value, DType dtype) {
     append(bytes, Eigen::numext::bit_cast<std::uint16_t>(Eigen::bfloat16(value)));
   else
     append(bytes, Eigen::numext::bit_cast<std::uint16_t>(Eigen::half(value)));
+}
+
+// Whether a finite number becomes an infinite one.
+bool overflows(float value, DType dtype) {
+  if (!std::isfinite(value) || dtype == DType::f32) return false;
+  return !std::isfinite(dtype == DType::bf16 ? static_cast<float>(Eigen::bfloat16(value))
+                                             : static_cast<float>(Eigen::half(value)));
 }
 
 }  // namespace
@@ -146,7 +154,13 @@ void Export::write(const std::function<void(std::string_view)>& sink) const {
     for (std::int64_t r = 0; r < p.tensor->rows(); ++r) {
       const std::int64_t at = p.order.empty() ? r : p.order[static_cast<std::size_t>(r)];
       read_rows(*p.tensor, at, 1, row.data());
-      for (const float value : row) append_value(bytes, p.minus_one ? value - 1 : value, dtype_);
+      for (float value : row) {
+        if (p.minus_one) value -= 1;
+        if (overflows(value, dtype_))
+          throw Error(ErrorCode::bad_value, p.tensor->name + ": " + std::to_string(value) +
+                                                " is beyond what " + name(dtype_) + " holds");
+        append_value(bytes, value, dtype_);
+      }
       if (static_cast<std::int64_t>(bytes.size()) > block) {
         sink(bytes);
         bytes.clear();

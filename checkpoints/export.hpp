@@ -37,7 +37,8 @@ class Export {
   /// True where transformers runs this family in another layout than the one written.
   [[nodiscard]] bool foreign_layout() const { return foreign_; }
   /// The bytes of model.safetensors, in order. Values are rounded to nearest, ties to even; from
-  /// float32 to float32 they stay the same bit for bit. Memory: one block of rows.
+  /// float32 to float32 they stay the same bit for bit. Throws Error(bad_value), naming the tensor,
+  /// for a number beyond the type's range. Memory: one block of rows.
   void write(const std::function<void(std::string_view)>& sink) const;
 
  private:

@@ -398,6 +398,10 @@ std::vector<Rows<S>> forward(const Model& model, std::span<const Tokens> inputs,
       if (layer.after_mlp) thought = layer.after_mlp(thought);
       if (model.parallel) x += attended;
       x += thought;
+      if (!x.allFinite())
+        throw Error(ErrorCode::bad_value, model.checkpoint->path + ": layer " + std::to_string(l) +
+                                              " computes infinities or NaN; `ropewalk inspect` "
+                                              "looks for them in the weights");
     });
   }
 

@@ -86,7 +86,8 @@ struct ForwardOptions {
 };
 
 /// Logits over the vocabulary, one matrix per input (1 or tokens x vocabulary).
-/// Domain: inputs of at least one token, all ids in the vocabulary (Error(bad_value) otherwise).
+/// Domain: inputs of at least one token, all ids in the vocabulary, weights with which every layer
+/// computes numbers (Error(bad_value) otherwise).
 /// Guarantee: Heuristic: ordinary rounding in S; rotations and masks are those of theory::resolve.
 /// Cost: per input of n tokens 2 n x parameters + 2 n^2 x heads x head_dim x layers
 /// multiplications; memory: hidden states of all inputs, one layer's weights, and per thread one

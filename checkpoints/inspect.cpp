@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "checkpoints/json_text.hpp"
+#include "checkpoints/recorded.hpp"
 #include "theory/error.hpp"
 
 namespace ropewalk::checkpoints {
@@ -59,6 +60,7 @@ TableDifference difference(const ResolvedRope& a, const ResolvedRope& b) {
   if (x.size() != y.size()) return {std::max(x.size(), y.size()), 1};
   for (std::size_t f = 0; f < x.size(); ++f) {
     // Converters round a factor to float32: a few units in the last place are no difference.
+    if (x[f] == y[f]) continue;
     const double off = std::abs(static_cast<double>(y[f]) - static_cast<double>(x[f]));
     if (off <= 1e-6 * std::abs(static_cast<double>(x[f]))) continue;
     ++result.planes;
@@ -74,6 +76,17 @@ std::string base_of(const ResolvedRope& rope) {
   const theory::Provenance* base = origin(rope, "base");
   return rope.schedule.description +
          (base == nullptr ? "" : fmt::format(" (base: {})", base->source));
+}
+
+// Buffers that old versions of transformers saved with the weights.
+bool is_mask(const std::string& name) {
+  return name.ends_with(".masked_bias") || name.ends_with(".attn.bias") ||
+         name.ends_with(".attention.bias");
+}
+
+bool plays_no_part(const Subject& subject, const std::string& name) {
+  return subject.model && std::find(subject.model->unread.begin(), subject.model->unread.end(),
+                                    name) != subject.model->unread.end();
 }
 
 // The same numbers in short rows, so that no piece of them is larger than it should be, whatever
@@ -109,6 +122,22 @@ unsigned Subject::layers() const {
     if (const auto n = whole(config, key); n && *n > 0)
       return static_cast<unsigned>(std::min<std::int64_t>(*n, 10'000));
   return 0;
+}
+
+bool Subject::rotates(unsigned layer) const {
+  if (layer >= layers()) return false;
+  try {
+    (void)theory::resolve(config, {.length = {}, .layer = layer});
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+std::optional<unsigned> Subject::sliding_layer() const {
+  for (unsigned l = 0; l < layers(); ++l)
+    if (rotates(l) && table(l).sliding_window) return l;
+  return {};
 }
 
 Subject open_subject(const std::string& path) {
@@ -155,7 +184,9 @@ std::vector<Finding> check_config(const Subject& subject) {
                                       base->source, base->value)});
   }
 
-  if (const auto most = whole(subject.config, "max_position_embeddings"); most && *most > 0) {
+  constexpr std::int64_t longest = std::int64_t{1} << 50;
+  if (const auto most = whole(subject.config, "max_position_embeddings");
+      most && *most > 0 && *most <= longest) {
     // A pure function of the length; the lengths to look at are those that configs speak of.
     std::vector<std::string> tables;
     for (const std::int64_t length : {std::int64_t{1}, *most, 2 * *most, 4 * *most}) {
@@ -171,31 +202,55 @@ std::vector<Finding> check_config(const Subject& subject) {
           {"table.length", "note",
            "the table depends on the length of the input and on nothing before it: " + list});
     }
-    if (rope.model_type.starts_with("llama") && rope.schedule.scheme == "default" && rope.base &&
-        *rope.base == 500000 && *most >= 131072)
+    if (rope.model_type.starts_with("llama") && rope.base && *rope.base == 500000 &&
+        *most >= 131072 &&
+        rope.schedule.float32 == theory::default_schedule({*rope.base, rope.rotary_dim}).float32)
       findings.push_back({"llama3.absent", "warning",
                           fmt::format("base 500000 and {} tokens without scaling: Llama 3.1 and "
                                       "later have rope_type llama3 there",
                                       *most)});
   }
-  if (rope.schedule.attention_factor_float32 != 1.0F) {
-    const theory::Provenance* factor = origin(rope, "attention_factor");
+  const theory::Provenance* factor = origin(rope, "attention_factor");
+  const bool stated = factor != nullptr && factor->source.ends_with("attention_factor");
+  if (stated || rope.schedule.attention_factor_float32 != 1.0F) {
     findings.push_back(
         {"logit.scale", "note",
          fmt::format("cosines and sines carry an attention factor of {:.6g}, logits its square{}",
                      rope.schedule.attention_factor_float32,
                      factor == nullptr ? "" : " (" + factor->source + ")")});
   }
+  if (subject.model) {
+    const auto vocabulary = whole(subject.config, "vocab_size");
+    const std::int64_t rows = subject.model->embedding->rows();
+    if (vocabulary && *vocabulary > rows)
+      findings.push_back(
+          {"config.vocabulary", "warning",
+           fmt::format("vocab_size is {}, the embedding has {} rows", *vocabulary, rows)});
+    std::vector<std::string> unread;
+    const auto tables = recorded_tables(*subject.checkpoint);
+    for (const std::string& name : subject.model->unread)
+      if (!is_mask(name) && std::find(tables.begin(), tables.end(), name) == tables.end())
+        unread.push_back(name);
+    if (!unread.empty()) {
+      std::string list;
+      for (std::size_t i = 0; i < unread.size() && i < 4; ++i) list += " " + unread[i];
+      findings.push_back({"tensor.unread", "note",
+                          fmt::format("{} tensor{} no part in the model that the config "
+                                      "describes:{}{}",
+                                      unread.size(), unread.size() == 1 ? " plays" : "s play", list,
+                                      unread.size() > 4 ? " ..." : "")});
+    }
+  }
   return findings;
 }
 
-std::vector<Finding> check_numbers(const Checkpoint& checkpoint,
+std::vector<Finding> check_numbers(const Subject& subject,
                                    const std::function<void(double)>& progress) {
   constexpr std::int64_t piece = std::int64_t{1} << 17;  // elements
   std::vector<Tensor> tensors;
   double total = 0;
-  for (const auto& [name, tensor] : checkpoint.tensors)
-    if (is_float(tensor.dtype) && tensor.elements() > 0) {
+  for (const auto& [name, tensor] : subject.checkpoint->tensors)
+    if (is_float(tensor.dtype) && tensor.elements() > 0 && !is_mask(name)) {
       tensors.push_back(flattened(tensor));
       total += static_cast<double>(tensors.back().elements());
     }
@@ -208,7 +263,7 @@ std::vector<Finding> check_numbers(const Checkpoint& checkpoint,
     std::atomic<std::int64_t> first = flat.elements();
     tbb::parallel_for(std::int64_t{0}, pieces, [&](std::int64_t p) {
       const std::int64_t count = std::min(rows, flat.rows() - p * rows);
-      std::vector<float> numbers(static_cast<std::size_t>(count * flat.row_size()));
+      std::vector<double> numbers(static_cast<std::size_t>(count * flat.row_size()));
       read_rows(flat, p * rows, count, numbers.data());
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         if (std::isfinite(numbers[i])) continue;
@@ -219,7 +274,7 @@ std::vector<Finding> check_numbers(const Checkpoint& checkpoint,
       }
     });
     if (bad > 0)
-      findings.push_back({"tensor.not_finite", "error",
+      findings.push_back({"tensor.not_finite", plays_no_part(subject, flat.name) ? "note" : "error",
                           fmt::format("{}: {} of {} elements are infinite or NaN, the first is "
                                       "element {}",
                                       flat.name, bad.load(), flat.elements(), first.load())});
@@ -270,7 +325,25 @@ std::vector<Finding> check_tables(const Subject& a, const Subject& b) {
       findings.push_back({"logit.differs", "error",
                           fmt::format("{}logits are scaled by {:.6g} against {:.6g}", where,
                                       scale(*x), scale(*y))});
+    const auto either = [&](const char* what, const auto& left, const auto& right) {
+      const auto shown = [](const auto& v) { return v ? v->str() : std::string("none"); };
+      if (shown(left) != shown(right))
+        findings.push_back(
+            {"config.differs", "error",
+             fmt::format("{}{}: {} against {}", where, what, shown(left), shown(right))});
+    };
+    either("sliding window", x->sliding_window, y->sliding_window);
+    either("soft cap", x->softcap, y->softcap);
     if (!findings.empty()) break;  // one layer says it
+  }
+  if (a.model && b.model) {
+    const auto alike = [](double p, double q) { return std::abs(p - q) <= 1e-6 * std::abs(p); };
+    if (!alike(a.model->norm_eps, b.model->norm_eps))
+      findings.push_back({"config.differs", "error",
+                          fmt::format("epsilon of the norms: {:.6g} against {:.6g}",
+                                      a.model->norm_eps, b.model->norm_eps)});
+    if (a.model->activation != b.model->activation)
+      findings.push_back({"config.differs", "error", "the activations differ"});
   }
   return findings;
 }
@@ -307,7 +380,14 @@ std::vector<Finding> check_comparison(const Subject& a, const Subject& b,
         heads += fmt::format(" {}.{}", g.heads[i]->layer, g.heads[i]->head);
       if (g.heads.size() > 6) heads += fmt::format(" ... ({})", g.heads.size());
     }
-    if (g.permutation == "other rows")
+    const double allowed = g.heads.front()->allowed;
+    if (g.permutation == wanted && g.residual > allowed)
+      findings.push_back(
+          {"rows.off", "error",
+           fmt::format("{}: rows of {} are off by {:.3g} of their size, more than {:.3g}, which "
+                       "the element types account for",
+                       g.part, heads, g.residual, allowed)});
+    else if (g.permutation == "other rows")
       findings.push_back({"rows.other", "error",
                           fmt::format("{}: the rows of {} are not those of the other file (off by "
                                       "{:.3g} of their size)",
@@ -323,12 +403,14 @@ std::vector<Finding> check_comparison(const Subject& a, const Subject& b,
   std::string list;
   std::size_t differing = 0;
   for (const MatrixMatch& m : comparison.others)
-    if (!(m.residual <= same_within) && ++differing <= 4)
+    if (!(m.residual <= m.allowed) && ++differing <= 4)
       list += fmt::format(" {} ({:.3g})", m.name, m.residual);
   if (differing > 0)
     findings.push_back({"weights.differ", "error",
-                        fmt::format("{} of {} other matrices hold other numbers:{}{}", differing,
+                        fmt::format("{} of {} other tensors hold other numbers:{}{}", differing,
                                     comparison.others.size(), list, differing > 4 ? " ..." : "")});
+  for (const std::string& name : comparison.alone)
+    findings.push_back({"weights.alone", "error", name + ": the other file has none like it"});
   return findings;
 }
 

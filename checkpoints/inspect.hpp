@@ -28,6 +28,10 @@ struct Subject {
   [[nodiscard]] theory::ResolvedRope table(std::optional<unsigned> layer) const;
   /// Of the config; 0 where it does not say.
   [[nodiscard]] unsigned layers() const;
+  /// The layer is one of the config's and has a rotary embedding.
+  [[nodiscard]] bool rotates(unsigned layer) const;
+  /// The first layer with a sliding window, where layers differ.
+  [[nodiscard]] std::optional<unsigned> sliding_layer() const;
 };
 
 /// Opens a folder or file of a model, or a config.json by itself. What can be read and not
@@ -36,23 +40,25 @@ struct Subject {
 [[nodiscard]] Subject open_subject(const std::string& path);
 
 /// The config: config.rope (what the resolver warns of), base.place, table.length,
-/// llama3.absent, logit.scale. Cost: a few resolutions.
+/// llama3.absent, logit.scale; and against the tensors: config.vocabulary, tensor.unread. Cost: a
+/// few resolutions.
 [[nodiscard]] std::vector<Finding> check_config(const Subject& subject);
 
-/// Every number of every tensor: tensor.not_finite. Cost: one pass over the file, parallel; memory:
-/// 1 MiB per thread.
-[[nodiscard]] std::vector<Finding> check_numbers(const Checkpoint& checkpoint,
+/// Every number of every tensor but masks: tensor.not_finite, a note where the model does not read
+/// it. Cost: one pass over the file, parallel; memory: 1 MiB per thread.
+[[nodiscard]] std::vector<Finding> check_numbers(const Subject& subject,
                                                  const std::function<void(double)>& progress = {});
 
 /// layout.mismatch, where evidence contradicts what is declared.
 [[nodiscard]] std::vector<Finding> check_layout(const LayoutEvidence& evidence);
 
-/// Two sides against each other: table.differs, layout.differs, logit.differs by their configs.
+/// Two sides against each other: table.differs, logit.differs and config.differs (norms' epsilon,
+/// windows, soft caps) by their configs.
 /// Cost: one resolution per layer. Guarantee: Exact for the float32 tables that are compared.
 [[nodiscard]] std::vector<Finding> check_tables(const Subject& a, const Subject& b);
 
-/// rows.permuted (not the permutation that the two declared layouts ask for), rows.other,
-/// weights.differ.
+/// rows.permuted (not the permutation that the two declared layouts ask for), rows.off (more than
+/// the element types account for), rows.other, weights.differ, weights.alone.
 [[nodiscard]] std::vector<Finding> check_comparison(const Subject& a, const Subject& b,
                                                     const Comparison& comparison);
 

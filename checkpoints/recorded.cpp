@@ -34,17 +34,19 @@ std::optional<Kind> kind_of(const std::string& name) {
   return {};
 }
 
-// The sine that belongs to a cosine's name.
-std::string sine_of(std::string name) {
-  for (const auto& [from, to] :
-       {std::pair<std::string_view, std::string_view>{"cos", "sin"}, {"cis_real", "cis_imag"}})
+// The sines that belong to cosines, and back.
+std::string partner_of(std::string name) {
+  for (const auto& [from, to] : {std::pair<std::string_view, std::string_view>{"cos", "sin"},
+                                 {"sin", "cos"},
+                                 {"cis_real", "cis_imag"},
+                                 {"cis_imag", "cis_real"}})
     if (const auto at = name.rfind(from); at != std::string::npos)
       return name.replace(at, from.size(), to);
   return {};
 }
 
 // "layers.7." or "h.7." in a name.
-std::optional<unsigned> layer_of(const std::string& name) {
+std::optional<unsigned> layer_in(const std::string& name) {
   for (const std::string_view before : {"layers.", "h.", "blk."})
     if (const auto at = name.find(before); at != std::string::npos) {
       unsigned layer = 0;
@@ -107,7 +109,7 @@ class Table {
       return add("recorded.base", "error",
                  fmt::format("the plain table of base {:.6g}, the config means {}{}", *base,
                              e_.schedule.description, effect));
-    if (const auto factor = constant_ratio(own, wanted))
+    if (const auto factor = constant_ratio(own, wanted); factor && std::abs(*factor - 1) > 1e-4)
       return add("recorded.scaled", "error",
                  fmt::format("{:.6g} times the config's table{}", *factor, effect));
     const std::size_t f = worst_ratio(own, wanted);
@@ -116,10 +118,23 @@ class Table {
                     effect));
   }
 
-  // llama.cpp's divisors; the rule that they should follow is Llama 3.1's with its usual numbers.
+  // llama.cpp's divisors: what the config means by its own scaling, and where the config was made
+  // from them, the rule that they should follow, Llama 3.1's with its usual numbers.
   void divisors(const Tensor& tensor) {
     const std::vector<double> own = values(tensor);
+    if (own.size() != e_.schedule.frequencies.size())
+      return add("recorded.shape", "warning",
+                 fmt::format("{} numbers, but the config means {} planes", own.size(),
+                             e_.schedule.frequencies.size()));
     if (!finite(own) || own.empty() || !e_.base) return;
+    const theory::Plain plain{*e_.base, e_.rotary_dim};
+    const std::vector<double> meant = quotients(plain, e_.schedule);
+    if (!alike(own, meant, 2e-5)) {
+      const std::size_t f = worst_ratio(own, meant);
+      return add("recorded.factors", "error",
+                 fmt::format("plane {} is divided by {:.6g}, the config means {:.6g}", f + 1,
+                             own[f], meant[f]));
+    }
     const double largest = *std::max_element(own.begin(), own.end());
     const double smallest = *std::min_element(own.begin(), own.end());
     if (smallest == 1 && largest == 1) return;
@@ -127,14 +142,10 @@ class Table {
       return add(
           "recorded.factors", "warning",
           fmt::format("divisors from {:.6g} to {:.6g}, which no rule gives", smallest, largest));
-    const theory::Plain plain{*e_.base, e_.rotary_dim};
+    if (e_.schedule.scheme != "longrope") return;  // the config's own rule, which was compared
     const auto factor = theory::shortest_decimal(std::round(largest * 1e4) / 1e4);
-    const Schedule before = theory::default_schedule(plain);
-    const Schedule after = theory::llama3(plain, {.factor = factor});
-    std::vector<double> wanted;
-    for (std::size_t f = 0; f < before.frequencies.size(); ++f)
-      wanted.push_back((before.frequencies[f] / after.frequencies[f]).as<double>());
-    if (wanted.size() != own.size() || alike(own, wanted, 2e-5)) return;
+    const std::vector<double> wanted = quotients(plain, theory::llama3(plain, {.factor = factor}));
+    if (alike(own, wanted, 2e-5)) return;
     const std::size_t f = worst_ratio(own, wanted);
     add("recorded.factors", "warning",
         fmt::format("not Llama 3.1's rule with factor {:.6g} (1, 4, 8192 tokens): plane {} has "
@@ -142,25 +153,23 @@ class Table {
                     largest, f + 1, own[f], wanted[f]));
   }
 
-  void entries(const Tensor& cosines, const Tensor* sines) {
+  // Cosines, sines, or both of one shape.
+  void entries(const Tensor* cosines, const Tensor* sines) {
     const std::size_t planes = e_.schedule.frequencies.size();
-    cosines_ = Grid(cosines);
-    if (cosines_.columns() != planes && cosines_.columns() != 2 * planes)
+    for (const auto& [tensor, sine] : {std::pair{cosines, false}, {sines, true}})
+      if (tensor != nullptr) sheets_.push_back({Grid(*tensor), sine});
+    const Grid& first = sheets_.front().grid;
+    if (first.rows() == 0 || (first.columns() != planes && first.columns() != 2 * planes))
       return add("recorded.shape", "warning",
                  fmt::format("not positions x {} or x {}, so not looked at", planes, 2 * planes));
-    if (sines != nullptr)
-      if (const Grid grid(*sines);
-          grid.columns() == cosines_.columns() && grid.rows() == cosines_.rows())
-        sines_ = grid;
     choose_columns(planes);
-    if (!differs_in_scale()) compare(unit(cosines.dtype));
+    if (!differs_in_scale()) compare(unit((cosines != nullptr ? cosines : sines)->dtype));
   }
 
  private:
   // Positions x columns, read a row at a time.
   class Grid {
    public:
-    Grid() = default;
     explicit Grid(Tensor tensor) : tensor_(std::move(tensor)) {
       for (std::size_t i = tensor_.shape.size(); i-- > 0;)
         if (tensor_.shape[i] == 1) {
@@ -231,30 +240,49 @@ class Table {
     return ratio;
   }
 
-  // A column per plane; twice as many hold the planes one after another, or each beside itself.
-  void choose_columns(std::size_t planes) {
-    column_.resize(planes);
-    for (std::size_t f = 0; f < planes; ++f) column_[f] = f;
-    if (cosines_.columns() == planes || cosines_.rows() < 2) return;
-    const std::vector<double> row = cosines_.row(1);
-    double neighbours = 0;
-    double halves = 0;
-    for (std::size_t f = 0; f < planes; ++f) {
-      halves += std::abs(row[f] - row[f + planes]);
-      neighbours += std::abs(row[2 * f] - row[2 * f + 1]);
-    }
-    if (neighbours < halves)
-      for (std::size_t f = 0; f < planes; ++f) column_[f] = 2 * f;
+  struct Sheet {
+    Grid grid;
+    bool sine = false;
+  };
+
+  static std::vector<double> quotients(const theory::Plain& plain, const Schedule& schedule) {
+    const Schedule before = theory::default_schedule(plain);
+    std::vector<double> result;
+    for (std::size_t f = 0; f < before.frequencies.size(); ++f)
+      result.push_back((before.frequencies[f] / schedule.frequencies[f]).as<double>());
+    return result;
   }
 
+  // The columns of each plane: one, or two, one after another or planes apart.
+  void choose_columns(std::size_t planes) {
+    const Grid& grid = sheets_.front().grid;
+    columns_.resize(planes);
+    const bool twice = grid.columns() != planes;
+    bool neighbours = false;
+    if (twice && grid.rows() > 1) {
+      const std::vector<double> row = grid.row(1);
+      double beside = 0;
+      double halves = 0;
+      for (std::size_t f = 0; f < planes; ++f) {
+        halves += std::abs(row[f] - row[f + planes]);
+        beside += std::abs(row[2 * f] - row[2 * f + 1]);
+      }
+      neighbours = beside < halves;
+    }
+    for (std::size_t f = 0; f < planes; ++f) {
+      columns_[f] = {neighbours ? 2 * f : f};
+      if (twice) columns_[f].push_back(neighbours ? 2 * f + 1 : f + planes);
+    }
+  }
+
+  // Position 0 has the attention factor in every cosine; another number in all of them is a scale.
   bool differs_in_scale() {
-    if (cosines_.rows() == 0) return false;
+    if (sheets_.front().sine) return false;
     const auto wanted = static_cast<double>(e_.schedule.attention_factor_float32);
-    const std::vector<double> row = cosines_.row(0);
-    double square = 0;
-    for (const std::size_t c : column_) square += row[c] * row[c];
-    const double size = std::sqrt(square / static_cast<double>(column_.size()));
-    if (!(std::abs(size / wanted - 1) >= 5e-3)) return false;
+    const std::vector<double> row = sheets_.front().grid.row(0);
+    const auto [least, most] = std::minmax_element(row.begin(), row.end());
+    const double size = *most;
+    if (!(*most - *least < 1e-3) || !(std::abs(size / wanted - 1) >= 5e-3)) return false;
     add("recorded.scale", "error",
         fmt::format("rows have size {:.6g}, the config's attention factor is {:.6g}: logits are "
                     "{:.4g} times what they should be",
@@ -262,82 +290,123 @@ class Table {
     return true;
   }
 
-  // One pass: rows that are no numbers, rows that repeat the one before, and errors against the
-  // exact table and against the one that float32 makes.
+  // The angles that a float32 program may mean: libraries' powers differ by a unit in the last
+  // place, and the product with the position is rounded or, in double, not.
+  struct Angles {
+    double frequency = 0;
+    bool rounded = false;
+    [[nodiscard]] double at(std::size_t t) const {
+      const auto position = static_cast<double>(t);
+      if (!rounded) return frequency * position;
+      return static_cast<double>(static_cast<float>(frequency) * static_cast<float>(position));
+    }
+  };
+  static double entry(double angle, bool sine) { return sine ? std::sin(angle) : std::cos(angle); }
+
+  // Of those the ones that some rows of this plane are nearest to.
+  [[nodiscard]] Angles nearest_angles(std::size_t f, double exact) const {
+    const auto factor = static_cast<double>(e_.schedule.attention_factor_float32);
+    std::vector<Angles> all{{exact, false}};
+    float low = e_.schedule.float32[f];
+    for (int step = 0; step < 2; ++step) low = std::nextafter(low, 0.0F);
+    for (int step = 0; step < 5; ++step, low = std::nextafter(low, 4.0F))
+      for (const bool rounded : {true, false}) all.push_back({static_cast<double>(low), rounded});
+    std::vector<double> off(all.size(), 0);
+    for (const auto& [t, sheets] : samples_)
+      for (std::size_t i = 0; i < sheets_.size(); ++i)
+        for (std::size_t a = 0; a < all.size(); ++a)
+          off[a] = std::max(off[a], std::abs(sheets[i][columns_[f].front()] -
+                                             factor * entry(all[a].at(t), sheets_[i].sine)));
+    return all[static_cast<std::size_t>(std::min_element(off.begin(), off.end()) - off.begin())];
+  }
+
+  // One pass: rows that are no numbers, rows that repeat the one before, and entries that are none
+  // of a float32 program's.
   void compare(double tolerance) {
     const auto factor = e_.schedule.attention_factor.as<double>();
-    const float factor32 = e_.schedule.attention_factor_float32;
+    const std::size_t rows = sheets_.front().grid.rows();
+    constexpr std::size_t some = 24;
+    for (std::size_t k = 0; k <= some; ++k) {
+      const std::size_t t = (rows - 1) * k / some;
+      std::vector<std::vector<double>> row;
+      for (const Sheet& sheet : sheets_) row.push_back(sheet.grid.row(t));
+      samples_.emplace_back(t, std::move(row));
+    }
     std::vector<double> exact_angles;
-    for (const auto& theta : e_.schedule.frequencies) exact_angles.push_back(theta.as<double>());
-    double exact_error = 0;
-    double off_pipeline = 0;
-    double pipeline_error = 0;
+    std::vector<Angles> angles;
+    for (std::size_t f = 0; f < columns_.size(); ++f) {
+      exact_angles.push_back(e_.schedule.frequencies[f].as<double>());
+      angles.push_back(nearest_angles(f, exact_angles.back()));
+    }
+    double error = 0;  // against the exact table, of entries that no float32 program makes
     std::size_t lag = 0;
     std::size_t plane = 0;
-    std::vector<double> before;
-    for (std::size_t t = 0; t < cosines_.rows(); ++t) {
-      std::vector<double> row = cosines_.row(t);
-      const std::size_t half = row.size();
-      if (sines_) {
-        const std::vector<double> more = sines_->row(t);
-        row.insert(row.end(), more.begin(), more.end());
+    std::vector<std::vector<double>> before;
+    for (std::size_t t = 0; t < rows; ++t) {
+      std::vector<std::vector<double>> row;
+      for (const Sheet& sheet : sheets_) {
+        row.push_back(sheet.grid.row(t));
+        if (!finite(row.back(), " at position ", t)) return;
       }
-      if (!finite(row, " at position ", t)) return;
       if (row == before)
         return add("recorded.collapse", "error",
                    fmt::format("positions {} and {} have the same row: they cannot be told "
                                "apart{}",
                                t - 1, t, made_by()));
-      for (std::size_t f = 0; f < column_.size(); ++f) {
-        const double angle = exact_angles[f] * static_cast<double>(t);
-        const auto angle32 = static_cast<double>(e_.schedule.float32[f] * static_cast<float>(t));
-        const auto look = [&](double entry, double exact, double pipeline) {
-          if (const double e = std::abs(entry - exact); e > exact_error) {
-            exact_error = e;
+      for (std::size_t f = 0; f < columns_.size(); ++f) {
+        const double meant = angles[f].at(t);
+        const double exact = exact_angles[f] * static_cast<double>(t);
+        for (std::size_t i = 0; i < sheets_.size(); ++i) {
+          const bool sine = sheets_[i].sine;
+          for (const std::size_t c : columns_[f]) {
+            if (std::abs(row[i][c] - factor * entry(meant, sine)) <= tolerance * factor) continue;
+            const double off = std::abs(row[i][c] - factor * entry(exact, sine));
+            if (off <= error) continue;
+            error = off;
             lag = t;
             plane = f;
           }
-          off_pipeline = std::max(off_pipeline, std::abs(entry - pipeline));
-          pipeline_error = std::max(pipeline_error, std::abs(pipeline - exact));
-        };
-        look(row[column_[f]], factor * std::cos(angle),
-             static_cast<double>(factor32) * std::cos(angle32));
-        if (sines_)
-          look(row[half + column_[f]], factor * std::sin(angle),
-               static_cast<double>(factor32) * std::sin(angle32));
+        }
       }
       before = std::move(row);
     }
-    // Nearer to the exact table than float32 comes is no fault either.
-    if (off_pipeline <= tolerance * factor || exact_error <= tolerance * factor) return;
-    add("recorded.differs", exact_error > 2 * pipeline_error + tolerance ? "error" : "warning",
-        fmt::format("an entry is off by {:.3g} at position {}, plane {}, where a float32 pipeline "
-                    "is off by at most {:.3g} over the table{}",
-                    exact_error, lag, plane + 1, pipeline_error, made_by()));
+    if (error <= tolerance * factor) return;
+    add("recorded.differs", "error",
+        fmt::format("an entry is off by {:.3g} at position {}, plane {}, which float32 arithmetic "
+                    "does not account for{}",
+                    error, lag, plane + 1, made_by()));
   }
 
-  // "; as made with bf16 positions": the pipeline whose rows these are, where one is found.
+  // "; the table is that of the pipeline bf16-positions": the narrow one whose rows these are.
   std::string made_by() {
-    std::vector<std::pair<std::size_t, std::vector<double>>> rows;
-    for (std::size_t k = 1; k <= 24; ++k) {
-      const std::size_t t = (cosines_.rows() - 1) * k / 24;
-      rows.emplace_back(t, cosines_.row(t));
-    }
     const float factor = e_.schedule.attention_factor_float32;
     for (const Pipeline& p : proofs_numeric::pipelines()) {
-      const auto makes = [&](std::size_t t, std::size_t f, double entry) {
+      if (p.inv_freq.precision >= 24 && p.positions.precision >= 24 && p.angles.precision >= 24 &&
+          p.table.precision >= 24)
+        continue;
+      const auto makes = [&](std::size_t t, std::size_t f, double number, bool sine) {
         const double x = proofs_numeric::nearest_product(
             proofs_numeric::nearest(static_cast<double>(e_.schedule.float32[f]), p.inv_freq),
             proofs_numeric::nearest(static_cast<double>(t), p.positions), p.angles);
         if (!std::isfinite(x)) return false;
-        const double c = proofs_numeric::nearest_product(
-            proofs_numeric::nearest_cosine(x, p.angles), static_cast<double>(factor), p.angles);
-        return std::abs(entry - proofs_numeric::nearest(c, p.table)) <=
+        // Cosines of narrow angles may be kept in float32.
+        const bool narrow = std::min({p.inv_freq.precision, p.positions.precision,
+                                      p.angles.precision}) < proofs_numeric::fp32.precision;
+        const auto size = static_cast<double>(factor);
+        if (narrow && std::abs(number - size * entry(x, sine)) <= 4e-7 * size) return true;
+        if (proofs_numeric::nearest(number, p.table) != number) return false;
+        const double c =
+            proofs_numeric::nearest_product(sine ? proofs_numeric::nearest_sine(x, p.angles)
+                                                 : proofs_numeric::nearest_cosine(x, p.angles),
+                                            static_cast<double>(factor), p.angles);
+        return std::abs(number - proofs_numeric::nearest(c, p.table)) <=
                std::ldexp(1.0, 1 - p.table.precision) * static_cast<double>(factor);
       };
-      const bool all = std::all_of(rows.begin(), rows.end(), [&](const auto& sample) {
-        for (std::size_t f = 0; f < column_.size(); ++f)
-          if (!makes(sample.first, f, sample.second[column_[f]])) return false;
+      const bool all = std::all_of(samples_.begin(), samples_.end(), [&](const auto& sample) {
+        for (std::size_t i = 0; i < sheets_.size(); ++i)
+          for (std::size_t f = 0; f < columns_.size(); ++f)
+            if (!makes(sample.first, f, sample.second[i][columns_[f].front()], sheets_[i].sine))
+              return false;
         return true;
       });
       if (all) return fmt::format("; the table is that of the pipeline {}", p.name);
@@ -348,9 +417,9 @@ class Table {
   std::string name_;
   const Expected& e_;
   std::vector<Finding> findings_;
-  Grid cosines_;
-  std::optional<Grid> sines_;
-  std::vector<std::size_t> column_;  // of each plane
+  std::vector<Sheet> sheets_;                                                      // of one shape
+  std::vector<std::vector<std::size_t>> columns_;                                  // of each plane
+  std::vector<std::pair<std::size_t, std::vector<std::vector<double>>>> samples_;  // rows by sheet
 };
 
 }  // namespace
@@ -366,12 +435,16 @@ std::vector<Finding> check_recorded(const Checkpoint& file, const ExpectedOf& ex
   std::vector<Finding> findings;
   for (const std::string& name : recorded_tables(file)) {
     const Tensor& tensor = file.tensor(name);
-    Table table(name, expected(layer_of(name)));
+    const Tensor* partner = file.find(partner_of(name));
+    if (partner != nullptr && partner->shape != tensor.shape) partner = nullptr;
+    Table table(name, expected(name, layer_in(name)));
     switch (*kind_of(name)) {
       case Kind::frequencies: table.frequencies(tensor); break;
       case Kind::divisors: table.divisors(tensor); break;
-      case Kind::cosines: table.entries(tensor, file.find(sine_of(name))); break;
-      case Kind::sines: break;  // with its cosine
+      case Kind::cosines: table.entries(&tensor, partner); break;
+      case Kind::sines:
+        if (partner == nullptr) table.entries(nullptr, &tensor);  // else with its cosines
+        break;
     }
     findings.insert(findings.end(), table.findings().begin(), table.findings().end());
   }

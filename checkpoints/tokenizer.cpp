@@ -123,8 +123,11 @@ Tokenizer Tokenizer::from_json(const Json& content, const std::string& name) {
     if (!vocabulary.is_object()) refused(name, "a vocabulary of type " + type + " is not read");
     const Json added = content.value("added_tokens", Json::array());
     const auto place = [&](const Json& id) {
+      if (!id.is_number_integer()) broken(name, "the id of a piece is not a whole number");
       const auto at = id.get<std::int64_t>();
-      if (at < 0 || at >= most_pieces)
+      // Ids may have gaps, but not many.
+      const auto most = static_cast<std::int64_t>(2 * (vocabulary.size() + added.size()) + 1024);
+      if (at < 0 || at >= std::min(most, most_pieces))
         broken(name, "the id " + std::to_string(at) + " of a piece is out of range");
       return static_cast<std::size_t>(at);
     };

@@ -17,7 +17,15 @@ namespace {
 // GPT-2's: endings of English words, letters, digits and the rest, each with the space before it.
 constexpr const char* gpt2 =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr std::uint32_t most_steps = 1'000'000;  // of one match
+// Steps that a text may take: a word takes some per character.
+constexpr std::int64_t steps_at_least = 10'000'000;
+constexpr std::int64_t steps_per_byte = 200;
+constexpr std::uint32_t most_heap = 16 * 1024;  // KiB
+
+// Called at every item of an expression that is tried.
+int count_step(pcre2_callout_block* /*block*/, void* left) {
+  return --*static_cast<std::int64_t*>(left) < 0 ? PCRE2_ERROR_CALLOUT : 0;
+}
 
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
@@ -63,7 +71,8 @@ void WordSplit::expression(const std::string& pattern, const std::string& name) 
   int code = 0;
   PCRE2_SIZE at = 0;
   pcre2_code* const compiled =
-      pcre2_compile(units(pattern), pattern.size(), PCRE2_UTF | PCRE2_UCP, &code, &at, nullptr);
+      pcre2_compile(units(pattern), pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_AUTO_CALLOUT,
+                    &code, &at, nullptr);
   if (compiled == nullptr)
     throw Error(ErrorCode::parse, name +
                                       ": the regular expression of the pre_tokenizer is not "
@@ -78,7 +87,9 @@ std::vector<std::string_view> WordSplit::parts(std::string_view text) const {
   if (!text.empty()) result.push_back(text);
   const std::shared_ptr<pcre2_match_context> limits(pcre2_match_context_create(nullptr),
                                                     pcre2_match_context_free);
-  pcre2_set_match_limit(limits.get(), most_steps);
+  std::int64_t left = steps_at_least + steps_per_byte * static_cast<std::int64_t>(text.size());
+  pcre2_set_callout(limits.get(), count_step, &left);
+  pcre2_set_heap_limit(limits.get(), most_heap);
   for (const auto& one : expressions_) {
     const auto* const code = static_cast<const pcre2_code*>(one.get());
     const std::shared_ptr<pcre2_match_data> match(

@@ -40,6 +40,8 @@ struct Report {
   void add(const std::vector<Finding>& more, const std::string& before = "") {
     for (Finding f : more) {
       f.message = before + f.message;
+      for (char& c : f.message)  // names in files are their authors'
+        if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = '?';
       const bool known = std::any_of(findings.begin(), findings.end(), [&](const Finding& g) {
         return g.id == f.id && g.message == f.message;
       });
@@ -58,13 +60,18 @@ std::function<void(double)> progress(const char* what) {
 // The tables of a file against the table that each of its layers should have.
 std::vector<Finding> recorded(const Checkpoint& file, const Subject& meant) {
   std::map<std::optional<unsigned>, Expected> tables;
-  return check_recorded(file, [&](std::optional<unsigned> layer) -> const Expected& {
-    if (layer && *layer >= meant.layers()) layer.reset();
-    const auto at = tables.find(layer);
-    if (at != tables.end()) return at->second;
-    const theory::ResolvedRope rope = layer ? meant.table(layer) : *meant.rope;
-    return tables.emplace(layer, Expected{rope.schedule, rope.rotary_dim, rope.base}).first->second;
-  });
+  return check_recorded(
+      file, [&](const std::string& name, std::optional<unsigned> layer) -> const Expected& {
+        // Gemma 3 keeps the table of its sliding layers under a name of its own.
+        if (!layer && name.find("rotary_emb_local") != std::string::npos)
+          layer = meant.sliding_layer();
+        if (layer && !meant.rotates(*layer)) layer.reset();
+        const auto at = tables.find(layer);
+        if (at != tables.end()) return at->second;
+        const theory::ResolvedRope rope = layer ? meant.table(layer) : *meant.rope;
+        return tables.emplace(layer, Expected{rope.schedule, rope.rotary_dim, rope.base})
+            .first->second;
+      });
 }
 
 Report inspect(const Arguments& args) {
@@ -73,7 +80,7 @@ Report inspect(const Arguments& args) {
   const Subject& s = r.subject;
   r.add(s.findings);
   r.add(check_config(s));
-  if (s.checkpoint) r.add(check_numbers(*s.checkpoint, progress("numbers")));
+  if (s.checkpoint) r.add(check_numbers(s, progress("numbers")));
   if (s.checkpoint && s.rope) {
     r.tables = recorded_tables(*s.checkpoint);
     r.add(recorded(*s.checkpoint, s));
@@ -101,10 +108,9 @@ Report inspect(const Arguments& args) {
     }
     r.add(check_layout(*r.layout));
   } else if (names_inputs(args.inputs)) {
-    throw Error(ErrorCode::bad_value, args.model +
-                                          ": no model that runs on --tokens, --text or "
-                                          "--task: " +
-                                          (s.findings.empty() ? "" : s.findings.back().message));
+    throw Error(ErrorCode::bad_value,
+                args.model + ": no model that runs on --tokens, --text or --task: " +
+                    (s.findings.empty() ? "it is a config by itself" : s.findings.back().message));
   }
   if (!args.against.empty()) {
     r.other = open_subject(args.against);
@@ -113,6 +119,10 @@ Report inspect(const Arguments& args) {
     if (s.model && r.other->model) {
       r.comparison = compare(*s.model, *r.other->model);
       r.add(check_comparison(s, *r.other, *r.comparison));
+    } else if (s.checkpoint && r.other->checkpoint) {
+      r.add({{"against.partial", "note",
+              "rows and weights were not compared: " + (s.model ? args.against : args.model) +
+                  " is not a model that is understood"}});
     }
   }
   if (draws_progress()) std::cerr << "\r                    \r";
@@ -215,7 +225,9 @@ Json written(const Report& r) {
 
 void print(const Report& r) {
   const Subject& s = r.subject;
-  const auto row = [](const char* name, const std::string& value) {
+  const auto row = [](const char* name, std::string value) {
+    for (char& c : value)
+      if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = '?';
     std::cout << fmt::format("  {:<10} {}\n", name, value);
   };
   std::cout << s.path << '\n';

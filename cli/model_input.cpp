@@ -100,13 +100,28 @@ Inputs read_inputs(const InputArguments& a, const Model& model) {
   if (a.text.empty() && !a.tokenizer.empty())
     throw Error(ErrorCode::usage, "--tokenizer needs --text");
   Inputs result;
+  // Attention takes the square of an input's length.
+  constexpr std::size_t longest = 32768;
+  constexpr std::size_t most = std::size_t{1} << 22;
+  const auto limited = [&](const std::string& flag, const std::string& file) {
+    std::size_t all = 0;
+    for (const Tokens& tokens : result.tokens) {
+      all += tokens.size();
+      if (tokens.size() > longest || all > most)
+        throw Error(ErrorCode::too_large, flag + ": " + file + ": inputs of up to " +
+                                              std::to_string(longest) + " tokens are run, " +
+                                              std::to_string(most) + " in all: cut the file");
+    }
+  };
   if (!a.tokens.empty()) {
     result.tokens = read_token_file(a.tokens);
+    limited("--tokens", a.tokens);
     result.words = file_name(a.tokens);
   } else if (!a.text.empty()) {
     result.tokens.push_back(find_tokenizer(a, model).encode(read_file(a.text)));
     if (result.tokens.front().size() < 2)
       throw Error(ErrorCode::bad_value, "--text: " + a.text + " has no tokens");
+    limited("--text", a.text);
     result.words = file_name(a.text);
   } else {
     tasks::Options options = task_options(a.task, a.count, a.seed, 100);

@@ -39,6 +39,7 @@ struct Inputs {
   std::vector<tasks::Sample> samples;  ///< of a task: as many as there are inputs
   std::string words;                   ///< "100 inputs of the Number task, seed 0"
 };
+/// Inputs of a file have at most 32,768 tokens, 2^22 in all (Error(too_large)).
 /// Errors name the flag: Error(usage) unless exactly one of the three is given, Error(unsupported)
 /// for a text where the model's folder has no tokenizer that is read.
 [[nodiscard]] Inputs read_inputs(const InputArguments& arguments, const checkpoints::Model& model);

@@ -42,8 +42,7 @@ class Lines {
   // The next line as JSON; false at the end.
   bool next(nlohmann::json& value) {
     std::string line;
-    while (std::getline(in_, line)) {
-      ++number_;
+    while (read(line)) {
       if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
       value = parse_json(line, place());
       return true;
@@ -54,6 +53,21 @@ class Lines {
   [[nodiscard]] std::string place() const { return path_ + ": line " + std::to_string(number_); }
 
  private:
+  // A line, which is no longer than a line can be.
+  bool read(std::string& line) {
+    constexpr std::size_t longest = std::size_t{16} << 20;
+    line.clear();
+    int c = in_.get();
+    if (c == std::ifstream::traits_type::eof()) return false;
+    ++number_;
+    for (; c != std::ifstream::traits_type::eof() && c != '\n'; c = in_.get()) {
+      if (line.size() == longest)
+        throw Error(ErrorCode::too_large, place() + " is longer than 16 MiB");
+      line += static_cast<char>(c);
+    }
+    return true;
+  }
+
   std::string path_;
   std::ifstream in_;
   std::int64_t number_ = 0;

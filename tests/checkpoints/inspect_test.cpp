@@ -119,7 +119,7 @@ std::vector<Finding> recorded(const json& config, const std::map<std::string, Fl
   const auto file = read_safetensors(in_memory(bytes_of(tables)));
   const theory::ResolvedRope rope = theory::resolve(config);
   const Expected expected{rope.schedule, rope.rotary_dim, rope.base};
-  return check_recorded(file, [&](auto) -> const Expected& { return expected; });
+  return check_recorded(file, [&](auto&&...) -> const Expected& { return expected; });
 }
 
 enum class Pair { alone, neighbours, halves };
@@ -226,6 +226,37 @@ TEST_CASE("inspect: the permutation between two files of one model has its name,
   CHECK(has(values, "error weights.differ: 2 of "));
 }
 
+TEST_CASE("inspect: biases, norms and rounding of the other file") {
+  const Folder folder;
+  const auto changed = [&](const std::string& of, const std::string& part, const auto& how) {
+    Weights w = weights_of(data + of);
+    for (auto& [name, f] : w)
+      if (name.ends_with(part)) how(f);
+    return against(data + of, folder_with(folder, "changed", open_subject(data + of).config, w));
+  };
+  const auto turn = [](Floats& f) { permute(f, half_to_neighbours(f.numbers.size(), 1)); };
+  // Keys turned as they should be for the other layout, their biases left: and the other way round.
+  CHECK(has(changed("qwen2", "k_proj.bias", turn), "error weights.differ: 2 of "));
+  CHECK(has(
+      changed("qwen3", "k_norm.weight", [](Floats& f) { f.numbers = {9, 8, 7, 6, 5, 4, 3, 2}; }),
+      "error weights.differ: 2 of "));
+  CHECK(has(changed("llama", "model.norm.weight",
+                    [](Floats& f) {
+                      for (float& x : f.numbers) x *= 1.5F;
+                    }),
+            "error weights.differ: 1 of "));
+  CHECK(has(changed("llama", "q_proj.weight",
+                    [](Floats& f) {
+                      for (float& x : f.numbers) x *= 1.07F;
+                    }),
+            "error rows.off: q: rows of all heads are off by 0.07"));
+  json config = open_subject(data + "llama").config;
+  config["rms_norm_eps"] = 0.1;
+  const auto other =
+      against(data + "llama", folder_with(folder, "eps", config, weights_of(data + "llama")));
+  CHECK(has(other, "error config.differs: epsilon of the norms: 1e-06 against 0.1"));
+}
+
 TEST_CASE("inspect: a file whose rows were permuted under an unchanged config") {
   const Folder folder;
   const std::string original = data + "qwen3";
@@ -326,7 +357,7 @@ TEST_CASE("trained: four files of the same weights are the same") {
   CHECK(recorded_tables(*s.checkpoint).size() == 2);
   const theory::ResolvedRope rope = s.table({});
   const Expected expected{rope.schedule, rope.rotary_dim, rope.base};
-  CHECK(text(check_recorded(*s.checkpoint, [&](auto) -> const Expected& {
+  CHECK(text(check_recorded(*s.checkpoint, [&](auto&&...) -> const Expected& {
           return expected;
         })).empty());
 }
@@ -422,11 +453,20 @@ TEST_CASE("inspect: Llama 3.1's factors, wrong and missing") {
   };
   const auto check = [&](const Subject& s) {
     const Expected expected{s.rope->schedule, s.rope->rotary_dim, s.rope->base};
-    return check_recorded(*s.checkpoint, [&](auto) -> const Expected& { return expected; });
+    return check_recorded(*s.checkpoint, [&](auto&&...) -> const Expected& { return expected; });
   };
   const Subject config = open_subject(folder.write("scaled.json", scaled.dump()));
   CHECK(text(check(gguf(0))).empty());
   CHECK(text(check_tables(config, gguf(0))).empty());
+  // Against a config that says something else.
+  const auto held = [&](const json& against_config) {
+    const theory::ResolvedRope rope = theory::resolve(against_config);
+    const Expected expected{rope.schedule, rope.rotary_dim, rope.base};
+    return check_recorded(*gguf(0).checkpoint,
+                          [&](auto&&...) -> const Expected& { return expected; });
+  };
+  CHECK(text(held(scaled)).empty());
+  CHECK(has(held(plain(500000)), "is divided by 8, the config means 1"));
   CHECK(has(check(gguf(1)), "warning recorded.factors: rope_freqs.weight: not Llama 3.1's rule"));
   CHECK(has(check_tables(config, gguf(1)), "error table.differs"));
   CHECK(has(check_config(gguf(2)), "warning llama3.absent"));
@@ -548,7 +588,32 @@ TEST_CASE("inspect: cosines of narrow positions, angles and tables, and of a dri
   // A library whose angle drifts.
   const auto drift = [&](std::int64_t t, std::size_t f) { return healthy(t, f) * (1 + 2e-6); };
   CHECK(has(recorded(config, cached(4000, 64, drift, as_it_is)),
-            "where a float32 pipeline is off by at most"));
+            "which float32 arithmetic does not account for"));
+  // Programs whose powers are off by a unit in the last place, or whose angles are doubles.
+  const auto near = [&](std::int64_t t, std::size_t f) {
+    return static_cast<double>(std::nextafter(s.float32[f], 0.0F) * static_cast<float>(t));
+  };
+  CHECK(text(recorded(config, cached(20000, 64, near, as_it_is))).empty());
+  const auto doubles = [&](std::int64_t t, std::size_t f) {
+    return static_cast<double>(s.float32[f]) * static_cast<double>(t);
+  };
+  CHECK(text(recorded(config, cached(20000, 64, doubles, as_it_is))).empty());
+  // Sines alone, sines of other angles, a half of the columns negated, another number of rows.
+  auto tables = cached(
+      400, 64, [&](auto t, auto f) { return 3 * healthy(t, f); }, as_it_is);
+  const auto cosines = cached(400, 64, healthy, as_it_is).begin()->second;
+  tables.begin()->second = cosines;
+  CHECK(has(recorded(config, tables), "error recorded.differs: model.rotary_emb.cos_cached"));
+  tables.erase(tables.begin());
+  CHECK(has(recorded(config, tables), "error recorded.differs: model.rotary_emb.sin_cached"));
+  tables = cached(400, 64, healthy, as_it_is);
+  for (std::size_t i = 64; i < 128; ++i) tables.rbegin()->second.numbers[128 * 7 + i] *= -1;
+  CHECK(has(recorded(config, tables), "an entry is off by"));
+  tables = cached(400, 64, healthy, as_it_is);
+  tables.rbegin()->second.shape[2] = 5;
+  tables.rbegin()->second.numbers.resize(5 * 128, 0.5F);
+  for (float& x : tables.rbegin()->second.numbers) x = 0.5F;
+  CHECK(has(recorded(config, tables), "model.rotary_emb.sin_cached: positions 0 and 1"));
   const auto broken = [&](std::int64_t t, std::size_t f) {
     return t == 300 && f == 5 ? NAN : healthy(t, f);
   };
@@ -562,13 +627,22 @@ TEST_CASE("inspect: NaN and missing tensors are findings, and what cannot be run
   const Folder folder;
   const json config = open_subject(data + "qwen3").config;
   Weights w = weights_of(data + "qwen3");
-  CHECK(text(check_numbers(open_checkpoint(data + "qwen3"))).empty());
+  CHECK(text(check_numbers(open_subject(data + "qwen3"))).empty());
   w.begin()->second.numbers[5] = NAN;
   w.begin()->second.numbers[7] = INFINITY;
   const Subject bad = open_subject(folder_with(folder, "nan", config, w));
-  CHECK(has(check_numbers(*bad.checkpoint),
-            "error tensor.not_finite: " + w.begin()->first + ": 2 of "));
-  CHECK(has(check_numbers(*bad.checkpoint), "the first is element 5"));
+  CHECK(has(check_numbers(bad), "error tensor.not_finite: " + w.begin()->first + ": 2 of "));
+  CHECK(has(check_numbers(bad), "the first is element 5"));
+
+  // Masks hold infinities by right; a tensor that nothing reads is a note.
+  w = weights_of(data + "qwen3");
+  w["model.layers.0.attn.masked_bias"] = {{1}, {-INFINITY}};
+  w["model.extra"] = {{2}, {NAN, 1}};
+  const Subject masked = open_subject(folder_with(folder, "masked", config, w));
+  CHECK(text(check_numbers(masked)) ==
+        "note tensor.not_finite: model.extra: 1 of 2 elements are infinite or NaN, the first is "
+        "element 0\n");
+  CHECK(has(check_config(masked), "note tensor.unread: 1 tensor plays no part"));
 
   w = weights_of(data + "qwen3");
   w.erase("model.layers.1.self_attn.k_proj.weight");
