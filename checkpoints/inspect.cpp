@@ -112,7 +112,12 @@ Tensor flattened(const Tensor& tensor) {
 
 ResolvedRope Subject::table(std::optional<unsigned> layer) const {
   ResolvedRope resolved = theory::resolve(config, {.length = {}, .layer = layer});
-  if (checkpoint && checkpoint->pairing) resolved.layout = *checkpoint->pairing;
+  if (checkpoint && checkpoint->pairing) {
+    resolved.layout = *checkpoint->pairing;
+    for (theory::Provenance& p : resolved.provenance)
+      if (p.quantity == "layout")
+        p = {"layout", theory::name(resolved.layout), "the format, " + checkpoint->format};
+  }
   return resolved;
 }
 
@@ -336,6 +341,11 @@ std::vector<Finding> check_tables(const Subject& a, const Subject& b) {
     either("soft cap", x->softcap, y->softcap);
     if (!findings.empty()) break;  // one layer says it
   }
+  if (a.rope->layout != b.rope->layout && !(a.model && b.model))
+    findings.push_back({"layout.differs", "note",
+                        fmt::format("the layouts declared are {} and {}: rows of queries and keys "
+                                    "have to be permuted between the two",
+                                    theory::name(a.rope->layout), theory::name(b.rope->layout))});
   if (a.model && b.model) {
     const auto alike = [](double p, double q) { return std::abs(p - q) <= 1e-6 * std::abs(p); };
     if (!alike(a.model->norm_eps, b.model->norm_eps))
@@ -354,9 +364,12 @@ std::vector<PermutationGroup> groups(const Comparison& comparison) {
   for (const HeadMatch& m : comparison.heads) {
     ++count[m.part == 'q' ? 0 : 1];
     auto at = std::find_if(result.begin(), result.end(), [&](const PermutationGroup& g) {
-      return g.part == m.part && g.permutation == m.permutation;
+      return g.part == m.part && g.permutation == m.permutation &&
+             g.off == (m.residual > m.allowed);
     });
-    if (at == result.end()) at = result.insert(result.end(), {m.part, m.permutation, {}, 0, false});
+    if (at == result.end())
+      at = result.insert(result.end(),
+                         {m.part, m.permutation, {}, 0, m.residual > m.allowed, false});
     at->heads.push_back(&m);
     at->residual = std::max(at->residual, m.residual);
   }
@@ -375,28 +388,29 @@ std::vector<Finding> check_comparison(const Subject& a, const Subject& b,
   for (const PermutationGroup& g : groups(comparison)) {
     std::string heads = "all heads";
     if (!g.all) {
-      heads = "heads";
+      heads = "layer.head";
       for (std::size_t i = 0; i < g.heads.size() && i < 6; ++i)
         heads += fmt::format(" {}.{}", g.heads[i]->layer, g.heads[i]->head);
       if (g.heads.size() > 6) heads += fmt::format(" ... ({})", g.heads.size());
     }
     const double allowed = g.heads.front()->allowed;
-    if (g.permutation == wanted && g.residual > allowed)
+    if (g.permutation == wanted && g.off)
       findings.push_back(
           {"rows.off", "error",
-           fmt::format("{}: rows of {} are off by {:.3g} of their size, more than {:.3g}, which "
-                       "the element types account for",
-                       g.part, heads, g.residual, allowed)});
+           fmt::format(
+               "{}: rows of {} differ: |difference| / |rows| is up to {:.3g}, and the element "
+               "types account for {:.3g}",
+               g.part, heads, g.residual, allowed)});
     else if (g.permutation == "other rows")
       findings.push_back({"rows.other", "error",
-                          fmt::format("{}: the rows of {} are not those of the other file (off by "
-                                      "{:.3g} of their size)",
+                          fmt::format("{}: the rows of {} are not those of the other file "
+                                      "(|difference| / |rows| is {:.3g})",
                                       g.part, heads, g.residual)});
     else if (g.permutation != wanted)
       findings.push_back(
           {"rows.permuted", "error",
-           fmt::format("{}: rows of {} are permuted by \"{}\"; the layouts that the two files "
-                       "declare, {} and {}, ask for \"{}\"",
+           fmt::format("{}: rows of {} are permuted by \"{}\" from this file to the other; the "
+                       "layouts that they declare, {} and {}, ask for \"{}\"",
                        g.part, heads, g.permutation, theory::name(from), theory::name(to),
                        wanted)});
   }

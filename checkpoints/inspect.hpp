@@ -52,9 +52,9 @@ struct Subject {
 /// layout.mismatch, where evidence contradicts what is declared.
 [[nodiscard]] std::vector<Finding> check_layout(const LayoutEvidence& evidence);
 
-/// Two sides against each other: table.differs, logit.differs and config.differs (norms' epsilon,
-/// windows, soft caps) by their configs.
-/// Cost: one resolution per layer. Guarantee: Exact for the float32 tables that are compared.
+/// Two sides against each other: table.differs, logit.differs, layout.differs and config.differs
+/// (norms' epsilon, windows, soft caps) by their configs. Cost: one resolution per layer.
+/// Guarantee: Exact for the float32 tables that are compared.
 [[nodiscard]] std::vector<Finding> check_tables(const Subject& a, const Subject& b);
 
 /// rows.permuted (not the permutation that the two declared layouts ask for), rows.off (more than
@@ -69,6 +69,7 @@ struct PermutationGroup {
   std::string permutation;
   std::vector<const HeadMatch*> heads;
   double residual = 0;  ///< the largest
+  bool off = false;     ///< by more than the element types account for
   bool all = false;     ///< every head of that part
 };
 [[nodiscard]] std::vector<PermutationGroup> groups(const Comparison& comparison);

@@ -157,13 +157,14 @@ class Table {
   void entries(const Tensor* cosines, const Tensor* sines) {
     const std::size_t planes = e_.schedule.frequencies.size();
     for (const auto& [tensor, sine] : {std::pair{cosines, false}, {sines, true}})
-      if (tensor != nullptr) sheets_.push_back({Grid(*tensor), sine});
+      if (tensor != nullptr) sheets_.push_back({Grid(*tensor), sine, tensor->name});
     const Grid& first = sheets_.front().grid;
     if (first.rows() == 0 || (first.columns() != planes && first.columns() != 2 * planes))
       return add("recorded.shape", "warning",
                  fmt::format("not positions x {} or x {}, so not looked at", planes, 2 * planes));
     choose_columns(planes);
-    if (!differs_in_scale()) compare(unit((cosines != nullptr ? cosines : sines)->dtype));
+    if (!swapped() && !differs_in_scale())
+      compare(unit((cosines != nullptr ? cosines : sines)->dtype));
   }
 
  private:
@@ -243,6 +244,7 @@ class Table {
   struct Sheet {
     Grid grid;
     bool sine = false;
+    std::string name;
   };
 
   static std::vector<double> quotients(const theory::Plain& plain, const Schedule& schedule) {
@@ -268,11 +270,31 @@ class Table {
         beside += std::abs(row[2 * f] - row[2 * f + 1]);
       }
       neighbours = beside < halves;
+      if (neighbours && e_.layout == theory::Pairing::half_split)
+        add("recorded.layout", "warning",
+            "each plane stands twice, beside itself, as programs with the interleaved layout keep "
+            "it; the config's layout is half-split");
+      if (!neighbours && halves < beside && e_.layout == theory::Pairing::interleaved)
+        add("recorded.layout", "warning",
+            "the planes stand twice, one half after the other, as programs with the half-split "
+            "layout keep them; the config's layout is interleaved");
     }
     for (std::size_t f = 0; f < planes; ++f) {
       columns_[f] = {neighbours ? 2 * f : f};
       if (twice) columns_[f].push_back(neighbours ? 2 * f + 1 : f + planes);
     }
+  }
+
+  // At position 0 sines are 0 and cosines are not.
+  bool swapped() {
+    if (sheets_.size() != 2) return false;
+    const auto largest = [&](std::size_t i) {
+      const std::vector<double> row = sheets_[i].grid.row(0);
+      return std::abs(*std::max_element(row.begin(), row.end()));
+    };
+    if (!(largest(0) < 1e-3) || !(largest(1) > 0.5)) return false;
+    add("recorded.swapped", "error", "holds sines, and " + sheets_[1].name + " cosines");
+    return true;
   }
 
   // Position 0 has the attention factor in every cosine; another number in all of them is a scale.
@@ -341,6 +363,7 @@ class Table {
     double error = 0;  // against the exact table, of entries that no float32 program makes
     std::size_t lag = 0;
     std::size_t plane = 0;
+    std::size_t worst = 0;
     std::vector<std::vector<double>> before;
     for (std::size_t t = 0; t < rows; ++t) {
       std::vector<std::vector<double>> row;
@@ -365,12 +388,14 @@ class Table {
             error = off;
             lag = t;
             plane = f;
+            worst = i;
           }
         }
       }
       before = std::move(row);
     }
     if (error <= tolerance * factor) return;
+    name_ = sheets_[worst].name;
     add("recorded.differs", "error",
         fmt::format("an entry is off by {:.3g} at position {}, plane {}, which float32 arithmetic "
                     "does not account for{}",

@@ -21,6 +21,7 @@ struct Expected {
   theory::Schedule schedule;
   unsigned rotary_dim = 0;
   std::optional<theory::Rational> base;
+  theory::Pairing layout = theory::Pairing::unknown;
 };
 
 /// Findings for every recorded table among the tensors of `file`; `expected` says what the config
@@ -28,7 +29,7 @@ struct Expected {
 /// Units: radians per token. Guarantee: Heuristic (double arithmetic; errors are those at the
 /// positions of the table). Cost: two cosines or sines per entry. Ids: recorded.shape,
 /// recorded.not_finite, recorded.rounded, recorded.base, recorded.scaled, recorded.differs,
-/// recorded.scale, recorded.collapse, recorded.factors.
+/// recorded.scale, recorded.swapped, recorded.layout, recorded.collapse, recorded.factors.
 using ExpectedOf =
     std::function<const Expected&(const std::string& name, std::optional<unsigned> layer)>;
 [[nodiscard]] std::vector<Finding> check_recorded(const Checkpoint& file,

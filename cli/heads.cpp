@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <iostream>
@@ -28,6 +29,11 @@ struct Arguments {
   std::string csv;
 };
 
+// The frequency ID whose contribution is the largest.
+std::ptrdiff_t largest_plane(const HeadScore& s) {
+  return std::max_element(s.plane_use.begin(), s.plane_use.end()) - s.plane_use.begin() + 1;
+}
+
 Json written(const HeadScore& s) {
   Json out;
   out["layer"] = s.layer;
@@ -38,6 +44,7 @@ Json written(const HeadScore& s) {
   out["purity_strict"] = s.purity(0.05);
   out["entropy"] = number(s.entropy);
   out["weighted_id"] = s.weighted_id;
+  out["largest_plane"] = largest_plane(s);
   out["plane_use"] = Json::array();
   for (const double use : s.plane_use) out["plane_use"].push_back(number(use));
   if (!s.planes.empty()) {
@@ -90,6 +97,10 @@ int run(const Arguments& args) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (scores.empty()) throw Error(ErrorCode::bad_value, args.model + ": has no heads");
+  if (std::none_of(scores.begin(), scores.end(), [](const HeadScore& s) { return s.queries > 0; }))
+    throw Error(ErrorCode::bad_value,
+                "no query has two " + std::string(options.block > 1 ? "blocks of keys" : "keys") +
+                    " before it to change places: the inputs are too short");
 
   if (!args.csv.empty()) write_file(args.csv, csv(scores));
   if (args.common.json) {
@@ -107,11 +118,11 @@ int run(const Arguments& args) {
   }
   std::cout << fmt::format("{} input{} ({})\n", inputs.tokens.size(),
                            inputs.tokens.size() == 1 ? "" : "s", inputs.words);
-  std::cout << "  layer head  positional symbolic  kind        entropy  plane\n";
+  std::cout << "  layer head  positional symbolic  kind        entropy  plane  largest\n";
   for (const HeadScore& s : scores)
-    std::cout << fmt::format("  {:>5} {:>4}  {:>10.4f} {:>8.4f}  {:<10} {:>8.3f}  {:>5}\n", s.layer,
-                             s.head, s.positional, s.symbolic, s.purity(0.1), s.entropy,
-                             s.weighted_id);
+    std::cout << fmt::format("  {:>5} {:>4}  {:>10.4f} {:>8.4f}  {:<10} {:>8.3f}  {:>5}  {:>7}\n",
+                             s.layer, s.head, s.positional, s.symbolic, s.purity(0.1), s.entropy,
+                             s.weighted_id, largest_plane(s));
   return as_expected;
 }
 
@@ -143,10 +154,11 @@ void add_heads(CLI::App& root, int& exit_code) {
       "weights differ, and\n"
       "over the inputs; one above 0.9 with the other below 0.1 names the kind. `entropy` is that "
       "of the attention\n"
-      "weights, in nats; `plane` the frequency ID (from 1: the fastest) that contributes most, "
-      "round(sum of ID times\n"
-      "softmax of plane_use), plane_use being the largest contribution of a plane to a logit. "
-      "docs/heads.md has more.\n"
+      "weights, in nats; `plane` is the weighted frequency ID (from 1: the fastest), round(sum of "
+      "ID times softmax of\n"
+      "plane_use), plane_use being the largest contribution of a plane to a logit: near the middle "
+      "where no plane stands\n"
+      "out. `largest` is the plane that contributes most. docs/heads.md has more.\n"
       "\n"
       "Layers and heads count from 0. Softcaps, sliding windows, biases and norms of queries and "
       "keys are part of the\n"
@@ -157,7 +169,7 @@ void add_heads(CLI::App& root, int& exit_code) {
       "JSON: {\"model\", \"inputs\", \"queries\", \"block\", \"tau\", \"heads\": [{\"layer\", "
       "\"head\", \"positional\",\n"
       "\"symbolic\", \"purity\" (at 0.1), \"purity_strict\" (at 0.05), \"entropy\", "
-      "\"weighted_id\", \"plane_use\": [...],\n"
+      "\"weighted_id\", \"largest_plane\", \"plane_use\": [...],\n"
       "\"planes\" if asked for: [{\"positional\", \"symbolic\"}]}], \"seconds\"}; null for what "
       "is not a number.\n"
       "\n"

@@ -69,7 +69,8 @@ std::vector<Finding> recorded(const Checkpoint& file, const Subject& meant) {
         const auto at = tables.find(layer);
         if (at != tables.end()) return at->second;
         const theory::ResolvedRope rope = layer ? meant.table(layer) : *meant.rope;
-        return tables.emplace(layer, Expected{rope.schedule, rope.rotary_dim, rope.base})
+        return tables
+            .emplace(layer, Expected{rope.schedule, rope.rotary_dim, rope.base, rope.layout})
             .first->second;
       });
 }
@@ -116,13 +117,15 @@ Report inspect(const Arguments& args) {
     r.other = open_subject(args.against);
     r.add(r.other->findings, file_name(args.against) + ": ");
     r.add(check_tables(s, *r.other));
-    if (s.model && r.other->model) {
+    if (!s.model || !r.other->model) {
+      const Subject& without = s.model ? *r.other : s;
+      r.add({{"against.partial", "note",
+              "only the tables were compared, not rows and weights: " + without.path +
+                  (without.checkpoint ? " is not understood as a model"
+                                      : " is a config by itself")}});
+    } else {
       r.comparison = compare(*s.model, *r.other->model);
       r.add(check_comparison(s, *r.other, *r.comparison));
-    } else if (s.checkpoint && r.other->checkpoint) {
-      r.add({{"against.partial", "note",
-              "rows and weights were not compared: " + (s.model ? args.against : args.model) +
-                  " is not a model that is understood"}});
     }
   }
   if (draws_progress()) std::cerr << "\r                    \r";
@@ -279,8 +282,12 @@ void print(const Report& r) {
                             g.heads.front()->layer, g.heads.front()->head);
       }
       row(g.part == 'q' ? "queries" : "keys",
-          fmt::format("{}: {} (off by {:.3g})", g.permutation, heads, g.residual));
+          fmt::format("{}: {} (largest |difference| / |rows| {:.3g})", g.permutation, heads,
+                      g.residual));
     }
+  if (r.comparison && std::none_of(r.findings.begin(), r.findings.end(),
+                                   [](const Finding& f) { return f.severity == "error"; }))
+    row("verdict", "the same model: every row is where the two layouts ask for it");
   if (r.findings.empty()) std::cout << "nothing found\n";
   for (const Finding& f : r.findings)
     std::cout << fmt::format("{:<8} {:<20} {}\n", f.severity, f.id, f.message);

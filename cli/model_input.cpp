@@ -60,7 +60,7 @@ void add_inputs(CLI::App& app, InputArguments& arguments) {
                  "tokenizer.json or llama2.c's tokenizer file (default: the one in the folder or "
                  "the GGUF file)")
       ->type_name("FILE");
-  app.add_option("--task", arguments.task, "Inputs of a task: number or letter")
+  app.add_option("--task", arguments.task, "Inputs of a task")
       ->check(CLI::IsMember({"number", "letter", "index", "retrieval", "mixed"}))
       ->type_name("KIND");
   app.add_option("--count", arguments.count, "With --task: how many inputs (100)")->type_name("N");

@@ -57,8 +57,10 @@ TEST_CASE("inspect: permuted rows are named, also in a file that export wrote") 
       0);
   const Run r = run("inspect " + models + "qwen3 --against " + turned);
   CHECK(r.code == 1);
-  CHECK(r.out.find("queries    half-split to interleaved: all heads (off by 0.00") !=
-        std::string::npos);
+  CHECK(
+      r.out.find(
+          "queries    half-split to interleaved: all heads (largest |difference| / |rows| 0.00") !=
+      std::string::npos);
   CHECK(r.out.find("error    rows.permuted") != std::string::npos);
   const auto out = run("inspect " + models + "qwen3 --json --against " + turned).json();
   CHECK(out["against"].size() == 12);
