@@ -49,6 +49,27 @@ struct Maps {
   Matrix<S> unembedding;  ///< W_U, answers x d
 };
 
+namespace detail {
+/// The product of two maps, which are mostly zeros: those are skipped, which in intervals and
+/// rationals is most of the cost. Throws Error(bad_value) where the shapes do not fit.
+template <class S>
+Matrix<S> times(const Matrix<S>& a, const Matrix<S>& b) {
+  if (a.cols() != b.rows())
+    throw Error(ErrorCode::bad_value, "a map of " + std::to_string(a.cols()) +
+                                          " columns does not fit " + std::to_string(b.rows()) +
+                                          " rows");
+  const auto zero = [](const S& x) { return theory::sign(x) == 0; };
+  Matrix<S> result = Matrix<S>::Constant(a.rows(), b.cols(), S(0));
+  for (Eigen::Index r = 0; r < a.rows(); ++r)
+    for (Eigen::Index k = 0; k < a.cols(); ++k) {
+      if (zero(a(r, k))) continue;
+      for (Eigen::Index c = 0; c < b.cols(); ++c)
+        if (!zero(b(k, c))) result(r, c) += S(a(r, k) * b(k, c));
+    }
+  return result;
+}
+}  // namespace detail
+
 /// A head: its maps and the tables they multiply out to.
 template <class S>
 struct Head {
@@ -63,10 +84,10 @@ struct Head {
   Head(std::vector<Formula> planes, Maps<S> factors)
       : frequencies(std::move(planes)),
         maps(std::move(factors)),
-        queries(product(maps.query, maps.embedding)),
-        keys(product(maps.key, maps.embedding)),
-        kept(product(maps.unembedding, maps.embedding)),
-        written(product(maps.unembedding, product(maps.value, maps.embedding))) {
+        queries(detail::times(maps.query, maps.embedding)),
+        keys(detail::times(maps.key, maps.embedding)),
+        kept(detail::times(maps.unembedding, maps.embedding)),
+        written(detail::times(maps.unembedding, detail::times(maps.value, maps.embedding))) {
     const auto planes_given = static_cast<Eigen::Index>(frequencies.size());
     if (queries.planes() != planes_given || keys.planes() != planes_given)
       throw Error(ErrorCode::bad_value, "a head of " + std::to_string(planes_given) +
@@ -75,25 +96,6 @@ struct Head {
 
   [[nodiscard]] Token vocabulary() const { return maps.embedding.cols(); }
   [[nodiscard]] Token answers() const { return maps.unembedding.rows(); }
-
- private:
-  // The maps are mostly zeros; those are skipped, which in intervals and rationals is most of the
-  // cost.
-  static Matrix<S> product(const Matrix<S>& a, const Matrix<S>& b) {
-    if (a.cols() != b.rows())
-      throw Error(ErrorCode::bad_value, "a map of " + std::to_string(a.cols()) +
-                                            " columns does not fit " + std::to_string(b.rows()) +
-                                            " rows");
-    const auto zero = [](const S& x) { return theory::sign(x) == 0; };
-    Matrix<S> result = Matrix<S>::Constant(a.rows(), b.cols(), S(0));
-    for (Eigen::Index r = 0; r < a.rows(); ++r)
-      for (Eigen::Index k = 0; k < a.cols(); ++k) {
-        if (zero(a(r, k))) continue;
-        for (Eigen::Index c = 0; c < b.cols(); ++c)
-          if (!zero(b(k, c))) result(r, c) += S(a(r, k) * b(k, c));
-      }
-    return result;
-  }
 };
 
 /// Hard attention: equal weight on the keys of largest logit (the limit of softmax for large
