@@ -1,12 +1,10 @@
 #include "checkpoints/export.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <numeric>
 
 #include "checkpoints/permutation.hpp"
+#include "checkpoints/safetensors_writer.hpp"
 #include "theory/error.hpp"
 
 namespace ropewalk::checkpoints {
@@ -15,18 +13,6 @@ using Json = nlohmann::json;
 using theory::Pairing;
 
 namespace {
-
-const char* torch_name(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return "float32";
-    case DType::bf16: return "bfloat16";
-    case DType::f16: return "float16";
-    default:
-      throw Error(ErrorCode::unsupported, std::string("weights are written as f32, bf16 or f16, "
-                                                      "not ") +
-                                              name(dtype));
-  }
-}
 
 const char* architecture(const std::string& family) {
   if (family == "gptj") return "GPTJForCausalLM";
@@ -40,32 +26,12 @@ const char* architecture(const std::string& family) {
   return "LlamaForCausalLM";
 }
 
-template <class Word>
-void append(std::string& bytes, Word word) {
-  for (std::size_t i = 0; i < sizeof word; ++i)
-    bytes += static_cast<char>(static_cast<unsigned char>(word >> (8 * i)));
-}
-
-void append_value(std::string& bytes, float value, DType dtype) {
-  if (dtype == DType::f32)
-    append(bytes, std::bit_cast<std::uint32_t>(value));
-  else if (dtype == DType::bf16)
-    append(bytes, Eigen::numext::bit_cast<std::uint16_t>(Eigen::bfloat16(value)));
-  else
-    append(bytes, Eigen::numext::bit_cast<std::uint16_t>(Eigen::half(value)));
-}
-
-// Whether a finite number becomes an infinite one.
-bool overflows(float value, DType dtype) {
-  if (!std::isfinite(value) || dtype == DType::f32) return false;
-  return !std::isfinite(dtype == DType::bf16 ? static_cast<float>(Eigen::bfloat16(value))
-                                             : static_cast<float>(Eigen::half(value)));
-}
-
 }  // namespace
 
 Export::Export(const Model& model, const ExportOptions& options)
     : dtype_(options.dtype), config_(model.checkpoint->config) {
+  if (dtype_ == DType::f64)
+    throw Error(ErrorCode::unsupported, "models are exported as f32, bf16 or f16, not F64");
   const theory::ResolvedRope own = theory::resolve(model.checkpoint->config);
   const Pairing from = options.from.value_or(model.pairing());
   const Pairing to = options.layout.value_or(own.layout);
@@ -128,46 +94,19 @@ void Export::permute(const Norm& norm, std::span<const std::int64_t> head_order)
 }
 
 void Export::write(const std::function<void(std::string_view)>& sink) const {
-  Json header = Json::object();
-  header["__metadata__"] = {{"format", "pt"}};
-  std::int64_t end = 0;
-  for (const Part& p : parts_) {
-    const std::int64_t bytes = p.tensor->elements() * block_bytes(dtype_);
-    Json& entry = header[p.name];
-    entry["dtype"] = name(dtype_);
-    entry["shape"] = p.tensor->shape;
-    entry["data_offsets"] = {end, end + bytes};
-    end += bytes;
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  std::string bytes;
-  append(bytes, static_cast<std::uint64_t>(text.size()));
-  sink(bytes);
-  sink(text);
-
-  for (const Part& p : parts_) {
-    const std::int64_t size = p.tensor->row_size();
-    constexpr std::int64_t block = std::int64_t{1} << 16;
-    std::vector<float> row(static_cast<std::size_t>(size));
-    bytes.clear();
-    for (std::int64_t r = 0; r < p.tensor->rows(); ++r) {
-      const std::int64_t at = p.order.empty() ? r : p.order[static_cast<std::size_t>(r)];
-      read_rows(*p.tensor, at, 1, row.data());
-      for (float value : row) {
-        if (p.minus_one) value -= 1;
-        if (overflows(value, dtype_))
-          throw Error(ErrorCode::bad_value, p.tensor->name + ": " + std::to_string(value) +
-                                                " is beyond what " + name(dtype_) + " holds");
-        append_value(bytes, value, dtype_);
-      }
-      if (static_cast<std::int64_t>(bytes.size()) > block) {
-        sink(bytes);
-        bytes.clear();
-      }
-    }
-    sink(bytes);
-  }
+  std::vector<OutTensor> tensors;
+  for (const Part& p : parts_)
+    tensors.push_back({p.name, p.tensor->shape, [&p](std::int64_t row, double* out) {
+                         const std::int64_t at =
+                             p.order.empty() ? row : p.order[static_cast<std::size_t>(row)];
+                         // In float32, which quantised blocks are read in too.
+                         const std::int64_t size = p.tensor->row_size();
+                         std::vector<float> values(static_cast<std::size_t>(size));
+                         read_rows(*p.tensor, at, 1, values.data());
+                         for (const float value : values)
+                           *out++ = static_cast<double>(p.minus_one ? value - 1 : value);
+                       }});
+  write_safetensors(tensors, dtype_, sink);
 }
 
 }  // namespace ropewalk::checkpoints

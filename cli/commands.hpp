@@ -8,6 +8,7 @@ namespace ropewalk::cli {
 
 void add_verify(CLI::App& root, int& exit_code);
 void add_base(CLI::App& root, int& exit_code);
+void add_construct(CLI::App& root, int& exit_code);
 void add_discrepancy(CLI::App& root, int& exit_code);
 void add_extremum(CLI::App& root, int& exit_code);
 void add_horizon(CLI::App& root, int& exit_code);

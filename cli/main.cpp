@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
   ropewalk::cli::add_report(root, exit_code);
   ropewalk::cli::add_plot(root, exit_code);
   ropewalk::cli::add_export_store(root, exit_code);
+  ropewalk::cli::add_construct(root, exit_code);
   ropewalk::cli::add_task(root, exit_code);
   ropewalk::cli::add_score(root, exit_code);
   ropewalk::cli::add_inspect(root, exit_code);

@@ -1,8 +1,10 @@
 #include "cli/output.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cctype>
 #include <cerrno>
@@ -149,8 +151,20 @@ unsigned parse_layer(const std::string& text) {
 
 namespace {
 
-// The file that is being written and has no name of its own yet.
-std::atomic<const char*> partial = nullptr;
+// What is being written and has no name of its own yet: a file, or a folder and its files after it.
+std::array<std::atomic<const char*>, 16> partial{};
+
+void keep_in_mind(const char* path) {
+  for (auto& slot : partial)
+    if (slot == nullptr) {
+      slot = path;
+      return;
+    }
+}
+void forget(const char* path) {
+  for (auto& slot : partial)
+    if (slot == path) slot = nullptr;
+}
 
 // Whether there is a file; never a device, a pipe or a folder.
 bool exists_as_file(const std::string& path) {
@@ -171,7 +185,7 @@ NewFile::NewFile(const std::string& path) : path_(path) {
       exists ? std::filesystem::canonical(path, problem) : std::filesystem::path(path);
   whole_ = problem ? path : target.string();
   beside_ = whole_ + ".part" + std::to_string(getpid());
-  partial = beside_.c_str();
+  keep_in_mind(beside_.c_str());
   file_ = std::fopen(beside_.c_str(), "wb");
   if (file_ == nullptr) fail("cannot be written");
 }
@@ -183,7 +197,7 @@ void NewFile::discard() {
   if (file_ != nullptr) std::fclose(file_);
   file_ = nullptr;
   std::remove(beside_.c_str());
-  partial = nullptr;
+  forget(beside_.c_str());
   beside_.clear();
 }
 
@@ -204,7 +218,7 @@ void NewFile::commit() {
   file_ = nullptr;
   if (!closed) fail("cannot be closed");
   if (std::rename(beside_.c_str(), whole_.c_str()) != 0) fail("cannot be renamed into place");
-  partial = nullptr;
+  forget(beside_.c_str());
   beside_.clear();
 }
 
@@ -212,6 +226,85 @@ void write_file(const std::string& path, const std::string& content) {
   NewFile file(path);
   file.write(content);
   file.commit();
+}
+
+NewFolder::NewFolder(const std::string& path, bool force, const std::vector<std::string>& names)
+    : path_(path) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  const fs::file_status status = fs::status(path, problem);
+  if (fs::exists(status)) {
+    if (!fs::is_directory(status)) throw Error(ErrorCode::file, path + ": not a folder");
+    for (const auto& entry : fs::directory_iterator(path, problem)) {
+      const std::string name = entry.path().filename().string();
+      if (!force)
+        throw Error(ErrorCode::file, path + " is not empty; --force replaces what is in it");
+      if (std::find(names.begin(), names.end(), name) == names.end() || !entry.is_regular_file())
+        throw Error(ErrorCode::file, path + ": holds " + file_name(name) +
+                                         ", which is not of such a folder and is not replaced");
+    }
+    if (problem) throw Error(ErrorCode::file, path + ": " + problem.message());
+    replaces_ = true;
+  }
+  // Beside the folder itself, also where the path is a link to it or ends with a slash.
+  fs::path whole = replaces_ ? fs::canonical(path, problem) : fs::absolute(path, problem);
+  if (!whole.has_filename()) whole = whole.parent_path();
+  path_ = whole.string();
+  beside_ = path_ + ".part" + std::to_string(getpid());
+  files_.reserve(names.size());
+  if (mkdir(beside_.c_str(), 0777) != 0) {
+    beside_.clear();
+    throw Error(ErrorCode::file, path + ": cannot be made: " + std::strerror(errno));
+  }
+  keep_in_mind(beside_.c_str());
+}
+
+NewFolder::~NewFolder() { discard(); }
+
+void NewFolder::discard() {
+  if (beside_.empty()) return;
+  for (const std::string& file : files_) {
+    std::remove(file.c_str());
+    forget(file.c_str());
+  }
+  rmdir(beside_.c_str());
+  forget(beside_.c_str());
+  beside_.clear();
+}
+
+void NewFolder::write(const std::string& name, std::string_view content) {
+  files_.push_back(at(name));
+  keep_in_mind(files_.back().c_str());
+  std::FILE* file = std::fopen(files_.back().c_str(), "wb");
+  bool good = file != nullptr;
+  good = good && std::fwrite(content.data(), 1, content.size(), file) == content.size();
+  good = good && std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const int reason = errno;
+  if (file != nullptr) std::fclose(file);
+  if (!good)
+    throw Error(ErrorCode::file,
+                path_ + ": " + name + " cannot be written: " + std::strerror(reason));
+}
+
+void NewFolder::commit() {
+  namespace fs = std::filesystem;
+  const std::string old = path_ + ".old" + std::to_string(getpid());
+  const auto failed = [&] {
+    throw Error(ErrorCode::file, path_ + ": cannot be put into place: " + std::strerror(errno));
+  };
+  if (replaces_ && std::rename(path_.c_str(), old.c_str()) != 0) failed();
+  if (std::rename(beside_.c_str(), path_.c_str()) != 0) {
+    const int reason = errno;
+    if (replaces_) [[maybe_unused]]
+      const int back = std::rename(old.c_str(), path_.c_str());
+    errno = reason;
+    failed();
+  }
+  for (const std::string& file : files_) forget(file.c_str());
+  forget(beside_.c_str());
+  beside_.clear();
+  std::error_code ignored;  // what is left of the old one is not part of the new one
+  if (replaces_) fs::remove_all(old, ignored);
 }
 
 void add_certificate(CLI::App& app, std::string& file) {
@@ -248,7 +341,8 @@ std::string question(const CLI::App& app) {
   if (!result.starts_with("ropewalk ")) result = "ropewalk " + result;
   for (const CLI::Option* option : app.get_options()) {
     const std::string flag = option->get_name();
-    if (option->count() == 0 || flag == "--json" || flag == "--threads" || flag == "--certificate")
+    if (option->count() == 0 || flag == "--json" || flag == "--threads" ||
+        flag == "--certificate" || flag == "--out" || flag == "--force")
       continue;
     if (!option->get_positional()) result += " " + flag;
     if (option->get_expected_max() == 0) continue;
@@ -271,7 +365,8 @@ void end_on_interrupt() {
     // A second signal may reach another thread while this one is ending the process.
     static std::atomic_flag ending;
     if (ending.test_and_set()) return;
-    if (const char* file = partial; file != nullptr) unlink(file);
+    for (auto slot = partial.rbegin(); slot != partial.rend(); ++slot)
+      if (const char* path = *slot; path != nullptr && unlink(path) != 0) rmdir(path);
     [[maybe_unused]] const auto written = write(STDERR_FILENO, message.data(), message.size());
     _exit(undecided);
   });

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proofs_numeric/claims.hpp"
 
@@ -67,6 +68,32 @@ class NewFile {
 };
 /// The same for content at hand.
 void write_file(const std::string& path, const std::string& content);
+
+/// A folder that appears with all its files or not at all: written beside and renamed. With `force`
+/// it takes the place of one that holds nothing but files of the names given. Members throw
+/// Error(file): where there is something else already, naming it, and where a file cannot be
+/// written.
+class NewFolder {
+ public:
+  NewFolder(const std::string& path, bool force, const std::vector<std::string>& names);
+  ~NewFolder();  ///< what was not committed is gone
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  /// One of the names.
+  void write(const std::string& name, std::string_view content);
+  /// The last call: now the folder is there.
+  void commit();
+
+ private:
+  [[nodiscard]] std::string at(const std::string& name) const { return beside_ + "/" + name; }
+  void discard();
+
+  std::string path_;
+  std::string beside_;              // empty where there is nothing to remove
+  std::vector<std::string> files_;  // of `beside_`, as written
+  bool replaces_ = false;
+};
 
 /// --certificate FILE, of commands whose answers ropewalk-check can check.
 void add_certificate(CLI::App& app, std::string& file);

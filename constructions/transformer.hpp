@@ -190,16 +190,16 @@ struct Transformer {
   Matrix<S> unembedding;      ///< V x d; row 0 is 0
 };
 
-/// The model of a plan. All entries but queries and keys are 0, 1/2 or 1. Under hard attention,
-/// where the head has a positive margin, the gap is 1 (lag) or 1 or more (others) at every position
-/// that Vocabulary::answer answers. Guarantee and errors as head_table; Error(bad_value) unless
-/// 1 <= hops <= 64, and hops = 1 for last. Cost: O(d V). Source: P1 App. F.2 and section 2.1.
+/// The model around a head, the same one in every layer. All entries but queries and keys are 0,
+/// 1/2 or 1. Under hard attention, where the head has a positive margin, the gap is 1 or more at
+/// every position that Vocabulary::answer answers. Throws Error(bad_value) unless 1 <= hops <= 64,
+/// and hops = 1 for last. Cost: O(d V). Source: P1 App. F.2 and section 2.1.
 template <class S>
-[[nodiscard]] Transformer<S> transformer(const Vocabulary& vocabulary, const HeadPlan& plan,
+[[nodiscard]] Transformer<S> transformer(const Vocabulary& vocabulary,
+                                         std::vector<Formula> frequencies, const HeadTable<S>& head,
                                          int hops) {
   if (hops < 1 || hops > 64 || (vocabulary.rule == Rule::last && hops != 1))
     throw Error(ErrorCode::bad_value, "a model has 1 to 64 hops, one of rule last 1");
-  const HeadTable<S> head = head_table<S>(vocabulary, plan);
   const Slots slots(vocabulary, hops);
   const auto [firsts, seconds] = vocabulary.symbol_counts();
   const Eigen::Index d = slots.size();
@@ -207,7 +207,7 @@ template <class S>
 
   Transformer<S> model{vocabulary,
                        hops,
-                       plan.frequencies,
+                       std::move(frequencies),
                        detail::zeros<S>(d, vocabulary.size()),
                        {},
                        detail::zeros<S>(vocabulary.size(), d)};
@@ -236,6 +236,13 @@ template <class S>
     model.layers.push_back(std::move(layer));
   }
   return model;
+}
+
+/// The model of a plan. Guarantee and errors as head_table and the above.
+template <class S>
+[[nodiscard]] Transformer<S> transformer(const Vocabulary& vocabulary, const HeadPlan& plan,
+                                         int hops) {
+  return transformer<S>(vocabulary, plan.frequencies, head_table<S>(vocabulary, plan), hops);
 }
 
 /// What the model answers at every position, nothing where the largest score is shared or intervals

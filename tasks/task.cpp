@@ -61,6 +61,23 @@ Range range_of(Split split) {
   }
 }
 
+std::vector<std::string> token_texts(Kind kind, std::int32_t letters, std::int32_t numbers) {
+  const bool counts = kind == Kind::number || kind == Kind::index;
+  check("--alphabet", letters, 1, counts ? most_letters : most_letters_of_pairs);
+  check(counts ? "--integers" : "--leaf-digits", numbers, 1, counts ? 65'536 : 10);
+  std::vector<std::string> texts(1);
+  if (counts) {
+    for (std::int32_t m = 1; m <= numbers; ++m) texts.push_back(std::to_string(m));
+    for (std::int32_t a = 0; a < letters; ++a) texts.push_back(letter_text(a));
+    return texts;
+  }
+  for (std::int32_t a = 0; a < letters; ++a)
+    for (std::int32_t d = 0; d < numbers; ++d) texts.push_back(letter_text(a) + std::to_string(d));
+  for (std::int32_t a = 0; a < letters; ++a)
+    for (std::int32_t b = 0; b < letters; ++b) texts.push_back(letter_text(a) + letter_text(b));
+  return texts;
+}
+
 // What balance decides about a sample.
 struct Task::Cell {
   int hops;
@@ -107,18 +124,7 @@ Task::Task(const Options& options) : options_(options) {
     for (std::size_t d = 1; d < ways_[h].size(); ++d)
       ways_[h][d] = sums[d] - sums[d - std::min(d, static_cast<std::size_t>(reach))];
   }
-  texts_.emplace_back();
-  if (counts()) {
-    for (std::int32_t m = 1; m <= o.integers; ++m) texts_.push_back(std::to_string(m));
-    for (std::int32_t a = 0; a < o.letters; ++a) texts_.push_back(letter_text(a));
-  } else {
-    for (std::int32_t a = 0; a < o.letters; ++a)
-      for (std::int32_t d = 0; d < o.digits; ++d)
-        texts_.push_back(letter_text(a) + std::to_string(d));
-    for (std::int32_t a = 0; a < o.letters; ++a)
-      for (std::int32_t b = 0; b < o.letters; ++b)
-        texts_.push_back(letter_text(a) + letter_text(b));
-  }
+  texts_ = token_texts(o.kind, o.letters, counts() ? o.integers : o.digits);
 
   std::vector<std::int32_t> tokens(
       static_cast<std::size_t>(counts() ? o.letters : o.letters * o.digits));

@@ -45,6 +45,12 @@ enum class Kind { number, letter, index, retrieval, mixed };
 /// The kind of that name, or nothing.
 [[nodiscard]] std::optional<Kind> kind_of(std::string_view name);
 
+/// The text of every token id, "" for padding (id 0), as Task::vocabulary orders them. `numbers`:
+/// integers or digits. Throws Error(bad_value), naming the flag of `ropewalk task`: 1..702 letters
+/// and 1..65536 integers; for pairs 1..26 letters and 1..10 digits.
+[[nodiscard]] std::vector<std::string> token_texts(Kind kind, std::int32_t letters,
+                                                   std::int32_t numbers);
+
 /// What to generate. 0 stands for the paper's size where it is the default.
 struct Options {
   Kind kind = Kind::number;
