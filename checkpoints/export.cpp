@@ -32,6 +32,9 @@ Export::Export(const Model& model, const ExportOptions& options)
     : dtype_(options.dtype), config_(model.checkpoint->config) {
   if (dtype_ == DType::f64)
     throw Error(ErrorCode::unsupported, "models are exported as f32, bf16 or f16, not F64");
+  if (model.family == "ropewalk")
+    throw Error(ErrorCode::unsupported,
+                model.checkpoint->path + ": transformers has no model of the type 'ropewalk'");
   const theory::ResolvedRope own = theory::resolve(model.checkpoint->config);
   const Pairing from = options.from.value_or(model.pairing());
   const Pairing to = options.layout.value_or(own.layout);

@@ -110,8 +110,9 @@ struct NormOf {
         eps(static_cast<S>(model.norm_eps)) {}
   explicit operator bool() const { return static_cast<bool>(weight); }
 
-  // Over consecutive groups of as many features as the weight has.
+  // Over consecutive groups of as many features as the weight has; as it is where there is none.
   [[nodiscard]] Rows<S> operator()(const Rows<S>& x) const {
+    if (!weight) return x;
     const auto w = weight.row();
     const Index size = w.size();
     Rows<S> y(x.rows(), x.cols());
@@ -181,7 +182,7 @@ constexpr Index vocabulary_part = 16384;
 template <class S>
 struct Attention {
   std::vector<Rows<S>> logits, weights;
-  Rows<S> mixed;  // tokens x heads * head_dim
+  Rows<S> mixed;  // tokens x heads * width of a value
 };
 
 // Logits of query rows [from, from + block.rows()) on keys [first, first + block.cols()), in place
@@ -217,8 +218,9 @@ Attention<S> attend(const Model& model, const Rows<S>& q, const Rows<S>& k, cons
   const Index n = q.rows();
   const Index d = model.head_dim;
   const Index share = model.heads / model.kv_heads;
+  const Index width = v.cols() / model.kv_heads;
   Attention<S> result;
-  result.mixed.resize(n, q.cols());
+  result.mixed.resize(n, model.heads * width);
   Rows<S> room(std::min(block_rows, n), n);
   for (Index h = 0; h < model.heads; ++h) {
     const Index at = h * d;
@@ -236,11 +238,26 @@ Attention<S> attend(const Model& model, const Rows<S>& q, const Rows<S>& k, cons
               cols);
       soften<S>(block, from, first, rule, keep ? &result.logits.back() : nullptr);
       if (keep) result.weights.back().block(from, first, rows, cols) = block;
-      gemm<S>(false, rows, d, cols, block.data(), cols, &v(first, key), v.cols(),
-              &result.mixed(from, at), q.cols());
+      gemm<S>(false, rows, width, cols, block.data(), cols, &v(first, h / share * width), v.cols(),
+              &result.mixed(from, h * width), result.mixed.cols());
     }
   }
   return result;
+}
+
+// What the MLP adds; nothing, and no rows, where there is none.
+template <class S>
+Rows<S> think(const LayerWeights<S>& layer, const Rows<S>& read, const Model& model) {
+  if (!layer.down) return {};
+  Rows<S> inner = layer.up(read);
+  if (layer.gate) {
+    Rows<S> gate = layer.gate(read);
+    activate(gate, model.activation);
+    inner.array() *= gate.array();
+  } else {
+    activate(inner, model.activation);
+  }
+  return layer.after_mlp(layer.down(inner));
 }
 
 Pairing pairing_of(Rotation rotation, Pairing stated) {
@@ -358,7 +375,11 @@ std::vector<Rows<S>> forward(const Model& model, std::span<const Tokens> inputs,
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     if (options.progress)
       options.progress(static_cast<double>(l) / static_cast<double>(model.layers.size()));
-    const LayerWeights<S> layer(model.layers[l], model);
+    const bool watched = watch && (!options.watches || options.watches(l));
+    if (!watched && adds_nothing(model.layers[l])) continue;
+    Layer parts = model.layers[l];
+    if (adds_nothing(parts.down, parts.after_mlp)) parts.gate = parts.up = parts.down = {};
+    const LayerWeights<S> layer(parts, model);
     std::map<Index, LayerRule<S>> rules;  // by length, which the table may depend on
     for (const Rows<S>& x : stream)
       if (!rules.contains(x.rows()))
@@ -377,27 +398,16 @@ std::vector<Rows<S>> forward(const Model& model, std::span<const Tokens> inputs,
       Rows<S> turned_k = k;
       rotate(turned_q, model.head_dim, rule.pairing, rule.table);
       rotate(turned_k, model.head_dim, rule.pairing, rule.table);
-      const bool keep = static_cast<bool>(watch) && options.keep_attention;
+      const bool keep = watched && options.keep_attention;
       const Attention<S> attention = attend(model, turned_q, turned_k, v, rule.rule, keep);
-      if (watch)
+      if (watched)
         watch(Pass<S>{i, l, rule.rule, rule.pairing, model.head_dim, rule.table, x, q, k, v,
                       turned_q, turned_k, attention.logits, attention.weights});
-      Rows<S> attended = layer.out(attention.mixed);
-      if (layer.after_attention) attended = layer.after_attention(attended);
+      const Rows<S> attended = layer.after_attention(layer.out(attention.mixed));
       if (!model.parallel) x += attended;
-      const Rows<S> read = layer.before_mlp ? layer.before_mlp(x) : normed;
-      Rows<S> inner = layer.up(read);
-      if (layer.gate) {
-        Rows<S> gate = layer.gate(read);
-        activate(gate, model.activation);
-        inner.array() *= gate.array();
-      } else {
-        activate(inner, model.activation);
-      }
-      Rows<S> thought = layer.down(inner);
-      if (layer.after_mlp) thought = layer.after_mlp(thought);
+      const Rows<S> thought = think(layer, layer.before_mlp ? layer.before_mlp(x) : normed, model);
       if (model.parallel) x += attended;
-      x += thought;
+      if (layer.down) x += thought;
       if (!x.allFinite())
         throw Error(ErrorCode::bad_value, model.checkpoint->path + ": layer " + std::to_string(l) +
                                               " computes infinities or NaN; `ropewalk inspect` "

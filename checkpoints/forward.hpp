@@ -65,7 +65,7 @@ struct Pass {
   const Rows<S>& entering;  ///< the residual stream, tokens x hidden
   const Rows<S>& q;         ///< before rotation: tokens x heads * head_dim
   const Rows<S>& k;         ///< before rotation: tokens x kv_heads * head_dim
-  const Rows<S>& v;         ///< tokens x kv_heads * head_dim
+  const Rows<S>& v;         ///< tokens x kv_heads * width of a value
   const Rows<S>& rotated_q;
   const Rows<S>& rotated_k;
   const std::vector<Rows<S>>& logits;   ///< per query head, tokens x tokens; -infinity: masked
@@ -81,6 +81,8 @@ struct ForwardOptions {
   bool every_position = false;  ///< logits of the vocabulary at all positions, not the last only
   /// Logits and weights of every head are kept for the watcher; off, Pass has empty lists there.
   bool keep_attention = true;
+  /// The layers that the watcher is called for. Absent: all.
+  std::function<bool(std::size_t)> watches = {};
   /// Share of the work done, from the calling thread.
   std::function<void(double)> progress = {};
 };
@@ -90,8 +92,9 @@ struct ForwardOptions {
 /// computes numbers (Error(bad_value) otherwise).
 /// Guarantee: Heuristic: ordinary rounding in S; rotations and masks are those of theory::resolve.
 /// Cost: per input of n tokens 2 n x parameters + 2 n^2 x heads x head_dim x layers
-/// multiplications; memory: hidden states of all inputs, one layer's weights, and per thread one
-/// input's work.
+/// multiplications; none for an MLP that adds nothing to the stream (adds_nothing) and for a layer
+/// that adds nothing and is not watched: numbers in there are not looked at. Memory: hidden states
+/// of all inputs, one layer's weights, and per thread one input's work.
 template <class S>
 [[nodiscard]] std::vector<Rows<S>> forward(const Model& model, std::span<const Tokens> inputs,
                                            const ForwardOptions& options = {},

@@ -21,7 +21,7 @@ std::string words(std::span<const std::int64_t> shape) {
   return text + "]";
 }
 
-/// How a family spells its parts: N stands for the layer. A part without a name is not there.
+/// How a family spells its parts. A part without a name is not there.
 struct Spelling {
   const char* embedding;
   const char* unembedding;
@@ -42,6 +42,7 @@ struct Spelling {
   const char* up;
   const char* gate_up;  ///< both in one matrix, where it is there
   const char* down;
+  const char* ending = ".weight";  ///< of the name of a matrix or a norm
 };
 
 constexpr Spelling gptj{"wte",
@@ -120,6 +121,9 @@ constexpr Spelling gemma{"embed_tokens",
                          "mlp.up_proj",
                          "",
                          "mlp.down_proj"};
+constexpr Spelling plain{
+    "embedding", "unembedding", "", "layers.", "", "", "", "", "W_Q", "W_K", "W_V",
+    "",          "W_O",         "", "",        "", "", "", "", ""};
 constexpr Spelling gguf{
     "token_embd",  "output",        "output_norm", "blk.",     "attn_norm", "post_attention_norm",
     "ffn_norm",    "post_ffw_norm", "attn_q",      "attn_k",   "attn_v",    "attn_qkv",
@@ -132,20 +136,20 @@ struct Family {
   NormKind norm;
   const char* activation;  ///< where the config is silent
   double eps;              ///< likewise
-  bool tied;               ///< likewise
   bool qkv_bias;           ///< q, k and v have one, whatever the config says
 };
 
 constexpr std::array families{
-    Family{"gptj", &gptj, NormKind::layer, "gelu_new", 1e-5, false, false},
-    Family{"gpt_neox", &neox, NormKind::layer, "gelu", 1e-5, false, false},
-    Family{"llama", &llama, NormKind::rms, "silu", 1e-6, false, false},
-    Family{"mistral", &llama, NormKind::rms, "silu", 1e-6, false, false},
-    Family{"qwen2", &llama, NormKind::rms, "silu", 1e-6, false, true},
-    Family{"qwen3", &llama, NormKind::rms, "silu", 1e-6, false, false},
-    Family{"phi3", &llama, NormKind::rms, "silu", 1e-5, false, false},
-    Family{"gemma2", &gemma, NormKind::rms_one_plus, "gelu_pytorch_tanh", 1e-6, true, false},
-    Family{"gemma3_text", &gemma, NormKind::rms_one_plus, "gelu_pytorch_tanh", 1e-6, true, false},
+    Family{"gptj", &gptj, NormKind::layer, "gelu_new", 1e-5, false},
+    Family{"gpt_neox", &neox, NormKind::layer, "gelu", 1e-5, false},
+    Family{"llama", &llama, NormKind::rms, "silu", 1e-6, false},
+    Family{"mistral", &llama, NormKind::rms, "silu", 1e-6, false},
+    Family{"qwen2", &llama, NormKind::rms, "silu", 1e-6, true},
+    Family{"qwen3", &llama, NormKind::rms, "silu", 1e-6, false},
+    Family{"phi3", &llama, NormKind::rms, "silu", 1e-5, false},
+    Family{"gemma2", &gemma, NormKind::rms_one_plus, "gelu_pytorch_tanh", 1e-6, false},
+    Family{"gemma3_text", &gemma, NormKind::rms_one_plus, "gelu_pytorch_tanh", 1e-6, false},
+    Family{"ropewalk", &plain, NormKind::none, "silu", 0, false},
 };
 
 class Builder {
@@ -265,7 +269,11 @@ class Builder {
 
   void read_sizes() {
     model_.hidden = size({"hidden_size", "n_embd"});
-    model_.heads = size({"num_attention_heads", "n_head"});
+    const bool one_head = family_->spelling == &plain;
+    model_.heads =
+        size({"num_attention_heads", "n_head"}, one_head ? std::optional(1) : std::nullopt);
+    if (one_head && model_.heads != 1)
+      bad(where("num_attention_heads") + " must be 1 for a " + model_.family);
     model_.kv_heads =
         size({"num_key_value_heads"},
              family_->spelling == &gemma ? std::nullopt : std::optional(model_.heads));
@@ -280,6 +288,9 @@ class Builder {
       bad(file() + ": " + embedding.name + " has shape " + words(embedding.shape) +
           ", the config wants rows of " + std::to_string(model_.hidden));
     model_.vocabulary = embedding.rows();
+    if (family_->spelling == &plain && size({"vocab_size"}) != model_.vocabulary)
+      bad(file() + ": " + embedding.name + " has shape " + words(embedding.shape) +
+          ", the config wants a vocabulary of " + std::to_string(size({"vocab_size"})));
     model_.parallel = family_->spelling == &gptj ||
                       (family_->spelling == &neox && flag("use_parallel_residual", true));
     if (family_->spelling == &gemma) {
@@ -295,6 +306,14 @@ class Builder {
   // ---- tensors ------------------------------------------------------------------------------
 
   [[nodiscard]] const std::string& file() const { return model_.checkpoint->path; }
+
+  /// Whether the family has this part, whatever the file calls it.
+  [[nodiscard]] bool has(const char* Spelling::*part) const {
+    return *(family_->spelling->*part) != 0;
+  }
+  [[nodiscard]] std::string weight(const std::string& name) const {
+    return name + spelling_->ending;
+  }
 
   const Tensor* find(const std::string& name) {
     const Tensor* tensor = model_.checkpoint->find(name);
@@ -320,7 +339,8 @@ class Builder {
   void find_prefix() {
     if (spelling_ == &gguf) return;
     const std::string first =
-        std::string(spelling_->layer) + "0." + spelling_->before_attention + ".weight";
+        weight(std::string(spelling_->layer) + "0." +
+               (has(&Spelling::before_attention) ? spelling_->before_attention : spelling_->q));
     for (const auto& [name, tensor] : model_.checkpoint->tensors)
       if (name.ends_with(first) &&
           (name.size() == first.size() || name[name.size() - first.size() - 1] == '.') &&
@@ -332,19 +352,20 @@ class Builder {
   }
 
   const Tensor& embedding_tensor() {
-    const Tensor* tensor = find(prefix_ + spelling_->embedding + ".weight");
-    if (tensor == nullptr) tensor = head_tensor();
-    if (tensor == nullptr)
-      bad(file() + ": no tensor " + prefix_ + spelling_->embedding + ".weight");
+    const std::string name = weight(prefix_ + spelling_->embedding);
+    const Tensor* tensor = find(name);
+    if (tensor == nullptr && may_be_tied()) tensor = head_tensor();
+    if (tensor == nullptr) bad(file() + ": no tensor " + name);
     model_.embedding = tensor;
     return *tensor;
   }
+  [[nodiscard]] bool may_be_tied() const { return family_->spelling != &plain; }
   // The unembedding stands outside the prefix of the layers, or in it.
   const Tensor* head_tensor() {
     for (const std::string& p : {std::string(), prefix_})
-      if (const Tensor* tensor = find(p + spelling_->unembedding + ".weight")) return tensor;
+      if (const Tensor* tensor = find(weight(p + spelling_->unembedding))) return tensor;
     if (prefix_.ends_with("model."))
-      return find(prefix_.substr(0, prefix_.size() - 6) + spelling_->unembedding + ".weight");
+      return find(weight(prefix_.substr(0, prefix_.size() - 6) + spelling_->unembedding));
     return nullptr;
   }
 
@@ -354,9 +375,10 @@ class Builder {
     if (head == nullptr) {
       const Json* tied = key({"tie_word_embeddings"});
       const bool says_not = tied != nullptr && tied->is_boolean() && !tied->get<bool>();
+      if (!may_be_tied()) bad(file() + ": no tensor " + weight(spelling_->unembedding));
       if (says_not && spelling_ != &gguf)
-        bad(file() + ": no tensor " + spelling_->unembedding +
-            ".weight, and the config says that the embedding is not tied");
+        bad(file() + ": no tensor " + weight(spelling_->unembedding) +
+            ", and the config says that the embedding is not tied");
       head = model_.embedding;
     }
     check_shape(file(), *head, {model_.vocabulary, model_.hidden});
@@ -365,13 +387,13 @@ class Builder {
       check_shape(file(), *bias, {model_.vocabulary});
       model_.unembedding.bias = bias;
     }
-    model_.final_norm = norm(prefix_ + spelling_->final_norm, model_.hidden);
+    model_.final_norm = norm(prefix_, &Spelling::final_norm, model_.hidden);
   }
 
-  Norm norm(const std::string& name, std::int64_t features, bool required = true) {
-    Norm result;
-    result.weight = required ? &need(name + ".weight") : find(name + ".weight");
-    if (result.weight == nullptr) return result;
+  Norm norm(const std::string& at, const char* Spelling::*part, std::int64_t features) {
+    if (!has(part)) return {};
+    const std::string name = at + spelling_->*part;
+    Norm result{&need(weight(name)), nullptr};
     check_shape(file(), *result.weight, {features});
     if (family_->norm == NormKind::layer) {
       result.bias = &need(name + ".bias");
@@ -382,7 +404,7 @@ class Builder {
 
   Linear linear(const std::string& name, std::vector<RowBlock> rows, std::int64_t outputs,
                 std::int64_t inputs, bool wants_bias = false) {
-    Linear result{&need(name + ".weight"), find(name + ".bias"), std::move(rows)};
+    Linear result{&need(weight(name)), find(name + ".bias"), std::move(rows)};
     check_shape(file(), *result.weight, {outputs, inputs});
     if (result.bias == nullptr && wants_bias) bad(file() + ": no tensor " + name + ".bias");
     if (result.bias != nullptr) check_shape(file(), *result.bias, {outputs});
@@ -397,19 +419,18 @@ class Builder {
     const Spelling& s = *spelling_;
     const std::string at = prefix_ + s.layer + std::to_string(index) + ".";
     const auto is_there = [&](const char* part) {
-      return *part != 0 && model_.checkpoint->find(at + part + ".weight") != nullptr;
+      return *part != 0 && model_.checkpoint->find(weight(at + part)) != nullptr;
     };
     Layer layer;
-    layer.before_attention = norm(at + s.before_attention, model_.hidden);
-    if (family_->spelling == &gemma) {
-      layer.after_attention = norm(at + s.after_attention, model_.hidden);
-      layer.after_mlp = norm(at + s.after_mlp, model_.hidden);
-    }
-    if (family_->spelling != &gptj) layer.before_mlp = norm(at + s.before_mlp, model_.hidden);
+    layer.before_attention = norm(at, &Spelling::before_attention, model_.hidden);
+    layer.after_attention = norm(at, &Spelling::after_attention, model_.hidden);
+    layer.before_mlp = norm(at, &Spelling::before_mlp, model_.hidden);
+    layer.after_mlp = norm(at, &Spelling::after_mlp, model_.hidden);
 
     const std::int64_t d = model_.head_dim;
     const std::int64_t queries = model_.heads * d;
     const std::int64_t keys = model_.kv_heads * d;
+    std::int64_t values = d;  // of one head
     if (is_there(s.fused)) {
       const std::string name = at + s.fused;
       const std::int64_t all = queries + 2 * keys;
@@ -429,31 +450,36 @@ class Builder {
       }
     } else {
       // A family without separate matrices names the one that is missing.
-      if (*s.q == 0) need(at + s.fused + ".weight");
+      if (*s.q == 0) need(weight(at + s.fused));
       const bool bias = family_->qkv_bias || flag("attention_bias", false);
       layer.q = whole(at + s.q, queries, model_.hidden, bias);
       layer.k = whole(at + s.k, keys, model_.hidden, bias);
-      layer.v = whole(at + s.v, keys, model_.hidden, bias);
+      if (family_->spelling == &plain) values = need(weight(at + s.v)).rows();
+      layer.v = whole(at + s.v, model_.kv_heads * values, model_.hidden, bias);
     }
-    layer.out = whole(at + s.out, model_.hidden, queries);
+    layer.out = whole(at + s.out, model_.hidden, model_.heads * values);
     const bool head_norms = model_.family == "qwen3" || model_.family == "gemma3_text";
     if (head_norms) {
-      layer.q_norm = norm(at + s.q_norm, d);
-      layer.k_norm = norm(at + s.k_norm, d);
+      layer.q_norm = norm(at, &Spelling::q_norm, d);
+      layer.k_norm = norm(at, &Spelling::k_norm, d);
     }
+    if (has(&Spelling::down)) read_mlp(at, layer, is_there(s.gate_up));
+    model_.layers.push_back(std::move(layer));
+  }
 
-    if (is_there(s.gate_up)) {
-      const Tensor& both = need(at + s.gate_up + ".weight");
+  void read_mlp(const std::string& at, Layer& layer, bool fused) {
+    const Spelling& s = *spelling_;
+    if (fused) {
+      const Tensor& both = need(weight(at + s.gate_up));
       const std::int64_t inner = both.rows() / 2;
       layer.gate = linear(at + s.gate_up, {{0, inner}}, 2 * inner, model_.hidden);
       layer.up = linear(at + s.gate_up, {{inner, inner}}, 2 * inner, model_.hidden);
     } else {
-      const std::int64_t inner = need(at + s.up + ".weight").rows();
+      const std::int64_t inner = need(weight(at + s.up)).rows();
       layer.up = whole(at + s.up, inner, model_.hidden);
-      if (family_->norm != NormKind::layer) layer.gate = whole(at + s.gate, inner, model_.hidden);
+      if (has(&Spelling::gate)) layer.gate = whole(at + s.gate, inner, model_.hidden);
     }
     layer.down = whole(at + s.down, model_.hidden, layer.up.outputs());
-    model_.layers.push_back(std::move(layer));
   }
 
   Model model_;
@@ -464,7 +490,27 @@ class Builder {
   std::set<std::string> used_;
 };
 
+/// Whether every element is 0; true where there is nothing.
+bool all_zero(const Tensor* tensor, const std::vector<RowBlock>& rows) {
+  if (tensor == nullptr) return true;
+  std::vector<double> row(static_cast<std::size_t>(tensor->row_size()));
+  for (const RowBlock& block : rows)
+    for (std::int64_t r = block.first; r < block.first + block.count; ++r) {
+      read_rows(*tensor, r, 1, row.data());
+      if (std::any_of(row.begin(), row.end(), [](double x) { return x != 0; })) return false;
+    }
+  return true;
+}
+
 }  // namespace
+
+bool adds_nothing(const Linear& last, const Norm& after) {
+  return all_zero(last.weight, last.rows) && all_zero(last.bias, last.rows) && !after;
+}
+bool adds_nothing(const Layer& layer) {
+  return adds_nothing(layer.out, layer.after_attention) &&
+         adds_nothing(layer.down, layer.after_mlp);
+}
 
 std::int64_t Linear::outputs() const {
   std::int64_t total = 0;

@@ -9,6 +9,7 @@
 ///   llama mistral qwen2 qwen3 phi3  model.layers.N                RMS         grouped, biases,
 ///   norms gemma2 gemma3                   model.layers.N                RMS, 1 + w  norms on both
 ///   sides the same in GGUF                blk.N
+///   ropewalk                        layers.N                      none        one, no MLP
 ///
 /// A model points into its checkpoint and holds no weights of its own.
 
@@ -43,7 +44,7 @@ struct Linear {
 /// of a tensor. Throws Error(bad_value) for rows outside it.
 void read_rows(const Linear& linear, std::int64_t first, std::int64_t count, double* out);
 
-/// A norm over features. Absent where weight is null.
+/// A norm over features. Absent where weight is null: features pass as they are.
 struct Norm {
   const Tensor* weight = nullptr;
   const Tensor* bias = nullptr;
@@ -51,20 +52,28 @@ struct Norm {
   explicit operator bool() const { return weight != nullptr; }
 };
 
-enum class NormKind { layer, rms, rms_one_plus };
+enum class NormKind { none, layer, rms, rms_one_plus };
 enum class Activation { gelu, gelu_tanh, silu, relu };
 
+/// What is absent is not there in the model: a layer may have no norms, or no MLP.
 struct Layer {
   Norm before_attention, after_attention;  ///< after: on the output, before it joins the stream
   Norm before_mlp, after_mlp;  ///< before_mlp absent: the MLP reads what attention reads
-  Linear q, k, v, out;
-  Norm q_norm, k_norm;    ///< over each head's features
-  Linear gate, up, down;  ///< gate absent: down(f(up x)); else down(f(gate x) * up x)
+  Linear q, k, v, out;         ///< v: of any width, the same for every key head
+  Norm q_norm, k_norm;         ///< over each head's features
+  Linear gate, up, down;       ///< gate absent: down(f(up x)); else down(f(gate x) * up x)
 };
+
+/// Whether what ends with this projection and this norm leaves the stream as it is: matrix and bias
+/// are 0 or absent, and there is no norm. Exact. Cost: reading them up to the first number that is
+/// not 0.
+[[nodiscard]] bool adds_nothing(const Linear& last, const Norm& after);
+/// The same of attention and MLP together.
+[[nodiscard]] bool adds_nothing(const Layer& layer);
 
 struct Model {
   std::shared_ptr<const Checkpoint> checkpoint;
-  std::string family;  ///< "gptj", "gpt_neox", "llama", ...
+  std::string family;  ///< "gptj", "gpt_neox", "llama", "ropewalk", ...
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -59,6 +60,16 @@ Json written(const TaskRow& row) {
     out["path_mass"] = Json::array();
     for (const auto& layer : row.path_mass) out["path_mass"].push_back(numbers_of(layer));
   }
+  if (!row.right_mass.empty()) out["right_mass"] = numbers_of(row.right_mass);
+  return out;
+}
+
+// With so many decimals, separated by blanks; a dash for what is not a number.
+std::string masses(const std::vector<double>& values, int decimals) {
+  std::string out;
+  for (const double x : values)
+    out += (out.empty() ? "" : " ") + (std::isfinite(x) ? fmt::format("{:.{}f}", x, decimals)
+                                                        : fmt::format("{:>{}}", '-', decimals + 2));
   return out;
 }
 
@@ -68,6 +79,8 @@ int run(const Arguments& args) {
   EvaluateOptions options;
   options.added = numbers(args.added);
   const Model model = open_model(args.model);
+  const std::vector<std::string> warnings = evaluate_warnings(model, task, options);
+  tell(warnings, args.common);
   const auto start = std::chrono::steady_clock::now();
   if (draws_progress())
     options.progress = [](double share) {
@@ -85,18 +98,24 @@ int run(const Arguments& args) {
     out["seed"] = task.seed;
     out["rows"] = Json::array();
     for (const TaskRow& row : rows) out["rows"].push_back(written(row));
+    out["warnings"] = warnings;
     out["seconds"] = seconds;
     std::cout << out.dump(2) << '\n';
     return as_expected;
   }
   std::cout << fmt::format("{} of the task {}, seed {}\n", args.model, args.task, task.seed);
-  std::cout << "  added length hops inputs accuracy  95 %            smallest gap  mass on the "
-               "target by layer\n";
+  const bool constructed = !rows.empty() && !rows.front().right_mass.empty();
+  const std::string target = "mass on the target by layer";
+  std::size_t width = target.size();
+  for (const TaskRow& row : rows) width = std::max(width, masses(row.target_mass, 2).size());
+  std::cout << fmt::format(
+      "  added length hops inputs accuracy  95 %            smallest gap  {}\n",
+      constructed ? fmt::format("{:<{}}  smallest on the right position", target, width) : target);
   for (const TaskRow& row : rows) {
     const tasks::Interval interval = row.tally.interval();
-    std::string mass;
-    for (const double m : row.target_mass) mass += fmt::format(" {:.2f}", m);
-    std::cout << fmt::format("  {:>5} {:>6} {:>4} {:>6} {:>8.4f}  {:.4f}..{:.4f}  {:>12.4g} {}\n",
+    std::string mass = masses(row.target_mass, 2);
+    if (constructed) mass = fmt::format("{:<{}}  {}", mass, width, masses(row.right_mass, 6));
+    std::cout << fmt::format("  {:>5} {:>6} {:>4} {:>6} {:>8.4f}  {:.4f}..{:.4f}  {:>12.4g}  {}\n",
                              row.added, row.length, row.hops ? std::to_string(*row.hops) : "all",
                              row.tally.samples, row.tally.accuracy(), interval.low, interval.high,
                              row.min_gap, mass);
@@ -129,15 +148,29 @@ void add_evaluate(CLI::App& root, int& exit_code) {
       "weight of the last\n"
       "token on the position to which hop l + 1 leads, on the leaf after the last hop; path_mass "
       "the same on every\n"
-      "position of the path, the query first; of the head in which it is largest. The model runs "
-      "in float32, its\n"
-      "rotary table grows with the input.\n"
+      "position of the path, the query first; of the head in which it is largest. Layers that add "
+      "nothing to the\n"
+      "stream have none. The model runs in float32, its rotary table grows with the input.\n"
+      "\n"
+      "Of a constructed model (its config.json has the key \"ropewalk\"), right_mass is the "
+      "smallest "
+      "weight, over the\n"
+      "inputs, on the right position in layers 1..hops: for rule lag, of every position of the "
+      "path "
+      "on the next one\n"
+      "and of the leaf on itself; for token and last, of the last token on the position that the "
+      "hops so far lead to.\n"
+      "A warning says where inputs are longer than the model is proven for, or than the table that "
+      "transformers has.\n"
       "\n"
       "JSON: {\"model\", \"task\", \"seed\", \"rows\": [{\"added\", \"length\", \"hops\": number "
       "or \"all\", \"count\",\n"
       "\"accuracy\": {\"value\", \"lo\", \"hi\"}, \"min_gap\", \"target_mass\": [by layer], "
       "\"path_mass\": [by layer][by\n"
-      "hop] in the rows of one number of hops}], \"seconds\"}; null for what is not a number.\n"
+      "hop] in the rows of one number of hops, \"right_mass\": [by layer] of a constructed "
+      "model}], "
+      "\"warnings\",\n"
+      "\"seconds\"}; null for what is not a number.\n"
       "\n"
       "Exit status: 0; 2 for bad input; 3 if interrupted; 4 for a file that cannot be read.\n"
       "\n"

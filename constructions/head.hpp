@@ -16,6 +16,7 @@
 
 #include <span>
 
+#include "constructions/vocabulary.hpp"
 #include "theory/discrepancy.hpp"
 #include "theory/layout.hpp"
 #include "theory/softmax.hpp"
@@ -34,8 +35,6 @@ using theory::Scalar;
 template <class S>
 using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
 
-/// A token: its column in the embedding, 0..V-1. An answer: its row in the unembedding.
-using Token = Eigen::Index;
 using Sequence = std::vector<Token>;
 
 /// The factored maps of one layer: V tokens, model dimension d, D rotary planes.

@@ -213,6 +213,7 @@ class Reader {
       throw Error(ErrorCode::bad_value, "a config is a JSON object, not " + brief(root));
     choose_section();
     refuse_models_without_rope();
+    refuse_keys_of_others();
     find_layer();
     find_rope_dictionaries();
   }
@@ -409,6 +410,18 @@ class Reader {
               {"bert", "bloom", "mpt", "gpt2", "gpt_bigcode", "gpt_neo", "opt", "t5", "roberta"}) &&
         !has_rope_keys(section_))
       unsupported(section_.path("model_type"), "'" + out_.model_type + "' has no rotary embedding");
+  }
+  /// A model of the type "ropewalk" lists its frequencies and has nothing else that bends
+  /// attention.
+  void refuse_keys_of_others() const {
+    if (!type_in({"ropewalk"})) return;
+    for (const std::string_view key :
+         {"rope_parameters", "rope_scaling", "rope_type", "rope_theta", "rotary_dim",
+          "partial_rotary_factor", "qk_rope_head_dim", "layer_types", "query_pre_attn_scalar",
+          "attention_multiplier", "attn_logit_softcapping", "sliding_window",
+          "attention_chunk_size"})
+      if (section_.find(key) != nullptr)
+        unsupported(section_.path(key), "a model of the type 'ropewalk' has no such key");
   }
   static bool has_rope_keys(const Place& place) {
     return std::any_of(std::begin(known_keys), std::end(known_keys), [&](std::string_view key) {
@@ -986,7 +999,9 @@ class Reader {
 
   void read_schedule() {
     const auto stated = stated_type();
-    type_ = stated ? canonical(stated->first) : "default";
+    type_ = stated                  ? canonical(stated->first)
+            : type_in({"ropewalk"}) ? "ropewalk.custom"
+                                    : "default";
     string where = stated ? stated->second : "rope_theta";
     if (!type_keys.contains(type_))
       unsupported(where, "the scaling type '" + stated->first + "' is not known");
@@ -1280,7 +1295,9 @@ class Reader {
   void read_custom() {
     const Json* list = nullptr;
     string path;
-    for (const Place& place : rope_)
+    std::vector<Place> places = rope_;
+    if (type_in({"ropewalk"})) places.push_back(section_);
+    for (const Place& place : places)
       if (const Json* found = place.find("frequencies")) {
         list = found;
         path = place.path("frequencies");
@@ -1319,7 +1336,12 @@ class Reader {
     Formula scale = pow(Formula(out_.head_dim), Rational(-1, 2));
     string text = "1/sqrt(" + std::to_string(out_.head_dim) + ")";
     string source = "head_dim";
-    if (const auto scalar = positive(section({"query_pre_attn_scalar"}, "query_pre_attn_scalar"))) {
+    if (type_in({"ropewalk"})) {
+      scale = Formula(1);
+      text = "1";
+      source = "the scalar product as it is, by definition of the model_type";
+    } else if (const auto scalar =
+                   positive(section({"query_pre_attn_scalar"}, "query_pre_attn_scalar"))) {
       scale = pow(Formula(scalar->value), Rational(-1, 2));
       text = "1/sqrt(" + show(scalar->value) + ")";
       source = scalar->path;

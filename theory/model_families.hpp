@@ -143,6 +143,7 @@ constexpr Family families[] = {
     {"qwen3_omni_moe_text", half, "1000000", "", "", "", "Qwen3OmniMoeTextConfig"},
     {"recurrent_gemma", half, "", "", "0.5", "", "RecurrentGemmaConfig"},
     {"roformer", inter},
+    {"ropewalk", inter},  // written by `ropewalk construct`
     {"seed_oss", half, "", "", "", "128", "SeedOssConfig"},
     {"smollm3", half, "2000000", "", "", "", "SmolLM3Config"},
     {"solar_open", half, "1000000", "", "", "128", "SolarOpenConfig"},
