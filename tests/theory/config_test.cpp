@@ -401,3 +401,28 @@ TEST_CASE("config: pieces that change attention and not the table are named") {
   CHECK(warns(resolve(llama(R"({"compress_rope_theta": 40000})")), "compress_rope_theta"));
   CHECK(warns(resolve(llama(R"({"vision_config": {}})")), "vision_config"));
 }
+
+TEST_CASE("a config of a norm-free model lists its frequencies, and logits have no scale") {
+  const auto plain = [](const char* key = "hidden_size", const Json& value = 9) {
+    Json config = {{"model_type", "ropewalk"},
+                   {"head_dim", 4},
+                   {"num_hidden_layers", 2},
+                   {"frequencies", {"1", "acos(3/5)"}},
+                   {"ropewalk", {{"rule", "lag"}}}};
+    config[key] = value;
+    return config;
+  };
+  const ResolvedRope rope = resolve(plain());
+  CHECK(rope.layout == Pairing::interleaved);
+  REQUIRE(rope.schedule.frequencies.size() == 2);
+  CHECK(rope.schedule.frequencies[1].text() == "acos(3/5)");
+  CHECK(rope.logit_scale.text() == "1");
+  CHECK(rope.warnings.empty());
+  CHECK(resolve(plain("frequencies", {"0", 0.5})).schedule.frequencies[1].text() == "1/2");
+  check_fails(plain("frequencies", Json::array({"1"})), ErrorCode::bad_value, "frequencies:");
+  check_fails(plain("frequencies", "1"), ErrorCode::bad_value, "frequencies:");
+  check_fails(plain("frequencies", {"1", "one"}), ErrorCode::parse, "frequencies[1]:");
+  check_fails(plain("head_dim", 3), ErrorCode::bad_value, "head_dim:");
+  for (const char* key : {"rope_theta", "rotary_dim", "query_pre_attn_scalar", "sliding_window"})
+    check_fails(plain(key, 4), ErrorCode::unsupported, std::string(key) + ":");
+}
