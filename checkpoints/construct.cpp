@@ -1,6 +1,8 @@
 #include "checkpoints/construct.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -40,7 +42,12 @@ constexpr double comfortable_gap = 0.5;
 // any length, and within the range of float32.
 const Rational slow_base(theory::Integer("1000000000000000000000000000000"));
 
-// A linear map's doubles at enough digits.
+std::string shortest(double x) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
+}
+
+// The tables of the head, rounded once.
 HeadTable<double> rounded_table(const Vocabulary& vocabulary, const constructions::HeadPlan& plan) {
   using Exactly = theory::Real<40>;
   const auto exact = constructions::head_table<Exactly>(vocabulary, plan);
@@ -278,13 +285,25 @@ void Construction::choose_scale(bool unproven) {
   if (arithmetic() == Arithmetic::float32)
     float32_ = last.bounds(request_.length, Arithmetic::float32);
   if (!proven() && !unproven) {
-    const std::int64_t longest = last.longest(arithmetic(), request_.length);
+    // What could be asked for instead.
+    std::int64_t longest = 0;
+    double at = scale_;
+    const double first_scale = request_.scale.value_or(1);
+    const double last_scale = request_.scale.value_or(largest_scale);
+    for (double scale = first_scale; scale <= last_scale; scale *= 4) {
+      const std::int64_t here = proof(scale, request_.dtype).longest(arithmetic(), request_.length);
+      if (here <= longest) continue;
+      longest = here;
+      at = scale;
+    }
     throw Error(ErrorCode::undecided,
                 "length " + std::to_string(request_.length) + " cannot be proven " +
                     (request_.scale ? "at this scale" : "at any scale") + " in " +
-                    std::string(name(arithmetic())) + " arithmetic; the longest at scale " +
-                    std::to_string(scale_) + " is " + std::to_string(longest) +
-                    ": ask for less, or write it with --unproven");
+                    std::string(name(arithmetic())) + " arithmetic" +
+                    (longest == 0 ? ""
+                                  : "; at scale " + shortest(at) + " " + std::to_string(longest) +
+                                        " can: ask for less") +
+                    ", or write it with --unproven");
   }
 }
 

@@ -70,6 +70,20 @@ std::optional<Constructed> constructed(const Checkpoint& checkpoint) {
       entries.count("numbers"), entries.count("length", true), entries.text("arithmetic")};
 }
 
+tasks::Options fitted(const Constructed& model, tasks::Options options) {
+  const auto number = static_cast<std::int32_t>(std::min<std::int64_t>(model.numbers, 65'536));
+  options.letters = static_cast<std::int32_t>(std::min<std::int64_t>(model.letters, 1 << 20));
+  if (options.kind == tasks::Kind::number || options.kind == tasks::Kind::index) {
+    options.integers = number;
+    options.window = std::max(options.window, number);
+  } else {
+    options.digits = number;
+  }
+  if (options.kind == tasks::Kind::number || options.kind == tasks::Kind::letter)
+    options.hops_max = static_cast<int>(std::min<std::int64_t>(model.hops, 4));
+  return options;
+}
+
 void check_task(const Checkpoint& checkpoint, const Constructed& model, const tasks::Task& task) {
   const tasks::Options& options = task.options();
   const std::string kind(tasks::name(options.kind));

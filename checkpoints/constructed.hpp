@@ -31,6 +31,10 @@ struct Constructed {
 /// Error(bad_value) for an entry that is missing or malformed, naming file and key.
 [[nodiscard]] std::optional<Constructed> constructed(const Checkpoint& checkpoint);
 
+/// The task of that kind as far as the model is built for it: its letters and numbers, no more hops
+/// than it has, and a window that its integers fit in.
+[[nodiscard]] tasks::Options fitted(const Constructed& model, tasks::Options options);
+
 /// Throws Error(bad_value), naming file and key, where the model is built for other inputs than
 /// those of the task: by another rule, or with tokens that have other ids.
 void check_task(const Checkpoint& checkpoint, const Constructed& model, const tasks::Task& task);

@@ -444,6 +444,24 @@ struct Written {
 
 double magnitude(const Range& r) { return std::max(std::abs(r.lo), std::abs(r.hi)); }
 
+// The least lead of low(t) over high(u) at two different lags below n >= 2: for each extreme lag
+// the other side has another one.
+template <class Low, class High, class Lead>
+double apart(const Low& low, const High& high, std::int64_t n, const Lead& lead) {
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+  for (std::int64_t t = 1; t < n; ++t) {
+    if (low(t) < low(lowest)) lowest = t;
+    if (high(t) > high(highest)) highest = t;
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (std::int64_t t = 0; t < n; ++t) {
+    if (t != highest) least = std::min(least, lead(low(t), high(highest)));
+    if (t != lowest) least = std::min(least, lead(low(lowest), high(t)));
+  }
+  return least;
+}
+
 }  // namespace
 
 StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const {
@@ -698,14 +716,18 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
             high = std::max(high, std::max(s.rho.lo * shown[b][t], s.rho.hi * shown[b][t]));
         return high + common[t];
       };
-      const auto share = [&](double low, double high) {
-        if (!std::isfinite(high)) return 0.0;  // no such key
+      // D: by how much a right logit leads a wrong one, at least.
+      const auto lead = [&](double low, double high) {
         const double difference = low - high;
         const double inner = (difference >= 0 ? query.right : query.total.hi) * difference -
                              2 * query.leaked * spread;
-        const double lead = (inner >= 0 ? s.rho.lo : s.rho.hi) * inner - 2 * e;
-        if (l == 1) bounds.margin = std::min(bounds.margin, lead);
-        return std::exp(-lead);
+        return (inner >= 0 ? s.rho.lo : s.rho.hi) * inner - 2 * e;
+      };
+      double least = std::numeric_limits<double>::infinity();
+      const auto share = [&](double low, double high) {
+        const double d_least = lead(low, high);
+        least = std::min(least, d_least);
+        return std::exp(-d_least);
       };
       const auto at = [&](std::int64_t t) { return static_cast<std::size_t>(any ? t : 0); };
 
@@ -729,6 +751,8 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
             break;
           }
           for (std::int64_t t = 0; t < length; ++t) z += share(low, highest(at(t), other));
+          least = apart([&](std::int64_t t) { return lowest(at(t)); },
+                        [&](std::int64_t t) { return highest(at(t), other); }, length, lead);
           break;
         }
         case Rule::last: {
@@ -748,6 +772,7 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
           break;
         }
       }
+      if (l == 1 && length > 1) bounds.margin = std::min(bounds.margin, least);
       z = up(z * (1 + 1e-12)) + (fl.u != 0 ? n * 0x1p-100 : 0);
       wrong = std::max(wrong, std::isfinite(z) ? up(z / (1 + z)) : 1.0);
     }

@@ -26,8 +26,9 @@ enum class Arithmetic { real, float32 };
 /// Lower bounds over every valid position of every input of at most so many tokens.
 struct StackBounds {
   std::vector<double> mass;  ///< attention on the right keys, by hop
-  double margin = 0;         ///< of the first layer: right logit minus wrong one, scale and all
-  double gap = 0;            ///< score of the answer minus the largest other; > 0: proven
+  double margin = 0;  ///< first layer: least lead of a right logit over a wrong one elsewhere;
+                      ///< infinite where nothing is wrong
+  double gap = 0;     ///< score of the answer minus the largest other; > 0: proven
 };
 
 /// What is read off a model once. Doubles are enclosed with slack: each bound is rounded the safe

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 
+#include "checkpoints/constructed.hpp"
 #include "checkpoints/evaluate.hpp"
 #include "cli/commands.hpp"
 #include "cli/model_input.hpp"
@@ -75,10 +76,11 @@ std::string masses(const std::vector<double>& values, int decimals) {
 
 int run(const Arguments& args) {
   const tbb::global_control limit = thread_limit(args.common);
-  const tasks::Options task = task_options(args.task, args.count, args.seed, 400);
+  tasks::Options task = task_options(args.task, args.count, args.seed, 400);
   EvaluateOptions options;
   options.added = numbers(args.added);
   const Model model = open_model(args.model);
+  if (const auto own = constructed(*model.checkpoint)) task = fitted(*own, task);
   const std::vector<std::string> warnings = evaluate_warnings(model, task, options);
   tell(warnings, args.common);
   const auto start = std::chrono::steady_clock::now();
@@ -104,17 +106,18 @@ int run(const Arguments& args) {
     return as_expected;
   }
   std::cout << fmt::format("{} of the task {}, seed {}\n", args.model, args.task, task.seed);
-  const bool constructed = !rows.empty() && !rows.front().right_mass.empty();
+  const bool is_constructed = !rows.empty() && !rows.front().right_mass.empty();
   const std::string target = "mass on the target by layer";
   std::size_t width = target.size();
   for (const TaskRow& row : rows) width = std::max(width, masses(row.target_mass, 2).size());
   std::cout << fmt::format(
       "  added length hops inputs accuracy  95 %            smallest gap  {}\n",
-      constructed ? fmt::format("{:<{}}  smallest on the right position", target, width) : target);
+      is_constructed ? fmt::format("{:<{}}  smallest on the right position", target, width)
+                     : target);
   for (const TaskRow& row : rows) {
     const tasks::Interval interval = row.tally.interval();
     std::string mass = masses(row.target_mass, 2);
-    if (constructed) mass = fmt::format("{:<{}}  {}", mass, width, masses(row.right_mass, 6));
+    if (is_constructed) mass = fmt::format("{:<{}}  {}", mass, width, masses(row.right_mass, 6));
     std::cout << fmt::format("  {:>5} {:>6} {:>4} {:>6} {:>8.4f}  {:.4f}..{:.4f}  {:>12.4g}  {}\n",
                              row.added, row.length, row.hops ? std::to_string(*row.hops) : "all",
                              row.tally.samples, row.tally.accuracy(), interval.low, interval.high,

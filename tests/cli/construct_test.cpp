@@ -1,0 +1,202 @@
+// `ropewalk construct` as users run it.
+
+#include <set>
+
+#include "tests/cli/run.hpp"
+
+using namespace ropewalk;
+using namespace ropewalk::tests;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string content(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::set<std::string> names_in(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
+  return names;
+}
+
+// A small model, quick to plan.
+const std::string small = "construct index --alphabet 5 --integers 3 --length 12 --head-dim 8";
+
+bool accepted(const std::string& certificate) {
+  const std::string command =
+      std::string("'" ROPEWALK_CHECKER "' '") + certificate + "' >/dev/null 2>&1";
+  return std::system(command.c_str()) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("construct: a folder with weights, tokenizer, card and a certificate that is accepted") {
+  const Folder folder;
+  for (const std::string form : {"gptj", "llama", "plain"}) {
+    const std::string out = folder / form;
+    const std::string dim = form == "llama" ? " --head-dim 16" : "";
+    const Run made = run(small + dim + " --format " + form + " --out " + out + " --json");
+    REQUIRE(made.code == 0);
+    const Json json = made.json();
+    CHECK(json["proven"] == true);
+    CHECK(json["length"] == 12);
+    CHECK(json["task"]["rule"] == "lag");
+    CHECK(json["stored"].size() == (form == "plain" ? 4 : 3));
+    CHECK(json["scale"].get<double>() >= json["smallest_scale"].get<double>());
+    CHECK(names_in(out) == std::set<std::string>{"README.md", "certificate.json", "config.json",
+                                                 "model.safetensors", "tokenizer.json",
+                                                 "tokenizer_config.json"});
+    const Json certificate = Json::parse(content(out + "/certificate.json"));
+    CHECK(certificate["facts"].size() == (form == "plain" ? 1 : 2));
+    if (*ROPEWALK_CHECKER != 0) {
+      CHECK(accepted(out + "/certificate.json"));
+      // One byte of one weight, and it is another model.
+      std::fstream weights(out + "/model.safetensors",
+                           std::ios::in | std::ios::out | std::ios::binary);
+      weights.seekp(-9, std::ios::end);
+      weights.put('\x3f');
+      weights.close();
+      CHECK_FALSE(accepted(out + "/certificate.json"));
+    }
+  }
+}
+
+TEST_CASE("construct: what it writes is evaluated, with the mass on the right position") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  REQUIRE(run("construct letter-task --hops 2 --layers 3 --length 40 --out " + out).code == 0);
+  const Run seen = run("evaluate " + out + " --task letter --count 50 --added 0,23 --json");
+  REQUIRE(seen.code == 0);
+  const double proven =
+      Json::parse(content(out + "/certificate.json"))["facts"][1]["mass"][1].is_string()
+          ? std::stod(Json::parse(content(out + "/certificate.json"))["facts"][1]["mass"][1]
+                          .get<std::string>())
+          : 1;
+  std::size_t rows = 0;
+  for (const Json& row : seen.json()["rows"]) {
+    CHECK(row["accuracy"]["value"] == 1.0);
+    CHECK(row["min_gap"].get<double>() > 0.5);
+    CHECK(row["right_mass"].size() == 2);
+    CHECK(row["right_mass"][1].get<double>() >= proven);
+    if (row["hops"] != "all") CHECK(row["hops"].get<int>() <= 2);
+    ++rows;
+  }
+  CHECK(rows == 6);
+  // Beyond what is proven it says so.
+  const Run beyond = run("evaluate " + out + " --task letter --count 4 --added 100");
+  CHECK(beyond.code == 0);
+  CHECK(beyond.err.find("warning") != std::string::npos);
+}
+
+TEST_CASE("construct: tokenizer and evaluate agree on text") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  REQUIRE(run(small + " --out " + out).code == 0);
+  const Json words = Json::parse(content(out + "/tokenizer.json"))["model"]["vocab"];
+  CHECK(words["<pad>"] == 0);
+  CHECK(words["1"] == 1);
+  CHECK(words["a"] == 4);
+  CHECK(words.size() == 9);
+  const std::string text = folder.write("text", "b a 1 2\n");
+  const Run heads = run("heads " + out + " --text " + text + " --json");
+  CHECK(heads.code == 0);
+  const std::string unknown = folder.write("unknown", "b zz 1\n");
+  CHECK(run("heads " + out + " --text " + unknown).complains("zz"));
+}
+
+TEST_CASE("construct: a folder in use is left alone without --force, and strangers with it") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  REQUIRE(run(small + " --out " + out).code == 0);
+  const std::string before = content(out + "/certificate.json");
+  const Run again = run(small + " --length 10 --out " + out);
+  CHECK(again.code == 4);
+  CHECK(again.complains("--force"));
+  CHECK(content(out + "/certificate.json") == before);
+  const Run forced = run(
+      "construct index --alphabet 5 --integers 3 --length 10 --head-dim 8 --force --out " + out);
+  CHECK(forced.code == 0);
+  CHECK(content(out + "/certificate.json") != before);
+  CHECK(names_in(folder / "").size() == 1);  // nothing beside it
+  std::ofstream(out + "/thesis.txt") << "mine";
+  const Run stranger = run(small + " --force --out " + out);
+  CHECK(stranger.code == 4);
+  CHECK(stranger.complains("thesis.txt"));
+  CHECK(content(out + "/thesis.txt") == "mine");
+  CHECK(run(small + " --out " + out + "/README.md").complains("not a folder"));
+}
+
+TEST_CASE("construct: a full disk leaves nothing half-written") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  // Files may grow to 8 blocks of 512 bytes, which the weights do not fit in.
+  const Run full = run(small + " --out " + out, "ulimit -f 8; trap '' XFSZ;");
+  CHECK(full.code == 4);
+  CHECK(full.complains("model.safetensors cannot be written"));
+  CHECK(names_in(folder / "").empty());
+}
+
+TEST_CASE("construct: what cannot be proven is not written, unless it is asked for") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  const std::string hard = small + " --planes 1 --scale 3 --out " + out;
+  const Run refused = run(hard);
+  CHECK(refused.code == 3);
+  CHECK(refused.complains("cannot be proven at this scale"));
+  CHECK(names_in(folder / "").empty());
+  const Run anyway = run(hard + " --unproven --json");
+  CHECK(anyway.code == 0);
+  CHECK(anyway.json()["proven"] == false);
+  CHECK(anyway.json()["certificate"].is_null());
+  CHECK_FALSE(fs::exists(out + "/certificate.json"));
+  CHECK(content(out + "/README.md").find("Not proven") != std::string::npos);
+}
+
+TEST_CASE("construct: exact.json is there where all numbers are rational") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  const Run made =
+      run("construct retrieval --theta 0 --alphabet 4 --leaf-digits 2 --length 9 --format plain "
+          "--out " +
+          out);
+  REQUIRE(made.code == 0);
+  const Json exact = Json::parse(content(out + "/exact.json"));
+  CHECK(exact["format"] == "ropewalk-exact");
+  CHECK(exact["frequencies"] == Json::array({"0"}));
+  CHECK(exact["embedding"].size() == 25);
+  CHECK(exact["layers"].size() == 1);
+}
+
+TEST_CASE("construct: bad requests are one line with status 2") {
+  const Folder folder;
+  const std::string out = " --out " + (folder / "model");
+  const auto refused = [&](const std::string& arguments, const std::string& part) {
+    INFO(arguments);
+    const Run r = run("construct " + arguments + out);
+    CHECK(r.code == 2);
+    CHECK(r.complains(part));
+    CHECK(names_in(folder / "").empty());
+  };
+  refused("poetry", "poetry");
+  refused("index --length 0", "--length");
+  refused("index --length 1e30", "--length");
+  refused("index --hops 2", "--hops");
+  refused("index --leaf-digits 3", "--leaf-digits");
+  refused("letter-task --integers 3", "--integers");
+  refused("letter-task --alphabet 27", "--alphabet");
+  refused("number-task --head-dim 7", "--head-dim");
+  refused("number-task --planes 1,x", "--planes");
+  refused("number-task --planes 0", "--planes");
+  refused("number-task --theta 0.8", "--theta");
+  refused("number-task --base 500", "--base");
+  refused("number-task --dtype f64", "--dtype");
+  refused("number-task --scale 0", "--scale");
+  refused("number-task --scale nan", "--scale");
+  refused("number-task --format onnx", "--format");
+  refused("mixed --length 5000", "4096");
+}
