@@ -106,6 +106,15 @@ std::optional<Constructed> constructed_of(const Model& model) {
   return built;
 }
 
+void check_fit(const Model& model, const std::optional<Constructed>& built,
+               const tasks::Task& task) {
+  if (task.vocabulary() > model.vocabulary)
+    throw Error(ErrorCode::bad_value,
+                model.checkpoint->path + ": a vocabulary of " + std::to_string(model.vocabulary) +
+                    " does not hold the task's " + std::to_string(task.vocabulary()) + " tokens");
+  if (built) check_task(*model.checkpoint, *built, task);
+}
+
 }  // namespace
 
 std::vector<std::string> evaluate_warnings(const Model& model, const tasks::Options& wanted,
@@ -116,8 +125,10 @@ std::vector<std::string> evaluate_warnings(const Model& model, const tasks::Opti
   const std::string tokens = std::to_string(task.length()) + " tokens";
   const std::string source = model.checkpoint->config_source + ": ";
 
+  const std::optional<Constructed> built = constructed_of(model);
+  check_fit(model, built, task);
   std::vector<std::string> warnings;
-  if (const auto built = constructed_of(model)) {
+  if (built) {
     if (task.length() > built->length)
       warnings.push_back(source + "ropewalk.length: the model is proven for inputs of up to " +
                          std::to_string(built->length) + " tokens, not for " + tokens);
@@ -149,11 +160,7 @@ std::vector<TaskRow> evaluate(const Model& model, const tasks::Options& wanted,
     tasks::Options with = wanted;
     with.added = added;
     const tasks::Task task(with);
-    if (task.vocabulary() > model.vocabulary)
-      throw Error(ErrorCode::bad_value,
-                  model.checkpoint->path + ": a vocabulary of " + std::to_string(model.vocabulary) +
-                      " does not hold the task's " + std::to_string(task.vocabulary()) + " tokens");
-    if (built) check_task(*model.checkpoint, *built, task);
+    check_fit(model, built, task);
     std::vector<Seen> seen(static_cast<std::size_t>(with.count));
 
     constexpr std::int64_t room = std::int64_t{1} << 28;

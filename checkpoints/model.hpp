@@ -3,13 +3,14 @@
 /// From tensors to a model: which tensor plays which part, under the names of every family that is
 /// read here, with every shape held against the config.
 ///
-///   family                          spelling                      norm        heads
-///   gptj                            transformer.h.N               layer       q, k, v
-///   gpt_neox (Pythia)               gpt_neox.layers.N             layer       one fused matrix
-///   llama mistral qwen2 qwen3 phi3  model.layers.N                RMS         grouped, biases,
-///   norms gemma2 gemma3                   model.layers.N                RMS, 1 + w  norms on both
-///   sides the same in GGUF                blk.N
-///   ropewalk                        layers.N                      none        one, no MLP
+///   family               spelling           norm        besides
+///   gptj                 transformer.h.N    layer       q, k and v apart
+///   gpt_neox (Pythia)    gpt_neox.layers.N  layer       one fused matrix
+///   llama, mistral, phi3 model.layers.N     RMS         grouped heads
+///   qwen2, qwen3         model.layers.N     RMS         biases; norms of heads
+///   gemma2, gemma3       model.layers.N     RMS, 1 + w  norms on both sides
+///   the same in GGUF     blk.N
+///   ropewalk             layers.N           none        one head, no MLP
 ///
 /// A model points into its checkpoint and holds no weights of its own.
 

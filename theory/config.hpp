@@ -60,9 +60,9 @@ struct ResolvedRope {
 };
 
 /// Reads the rotary table of the text part of a Hugging Face config (transformers 4 and 5 shapes,
-/// GPT-J, GPT-NeoX, ChatGLM, Qwen, DeepSeek and other spellings; docs/schedule.md lists them).
-/// Guarantee: Exact (formulas; a number of the file is the shortest decimal that reads
-/// as the same double).
+/// GPT-J, GPT-NeoX, ChatGLM, Qwen, DeepSeek and other spellings; docs/schedule.md lists them), or
+/// of a norm-free "ropewalk". Guarantee: Exact (formulas; a number of the file is the shortest
+/// decimal that reads as the same double).
 /// Cost: that of building one schedule.
 /// Throws Error(bad_value) for a value outside its domain or of the wrong type, Error(conflict) for
 /// two places that disagree, Error(unsupported) for a model without rotary embedding, a layer

@@ -374,12 +374,15 @@ TEST_CASE("evaluate: tasks that a constructed model was not built for are refuse
   CHECK(said[1].find("ropewalk.hops: the model is built for up to 2") != std::string::npos);
 
   // Where transformers has a table of so many positions.
-  auto file =
-      std::make_shared<Checkpoint>(open_checkpoint(ROPEWALK_SOURCE_DIR "/tests/data/models/gptj"));
+  Model gptj = model("lag", 4, 120, 16, 256);
+  auto file = std::make_shared<Checkpoint>(*gptj.checkpoint);
   file->config["n_positions"] = 20;
-  CHECK(warnings(read_model(file)).empty());
+  gptj.checkpoint = file;
+  CHECK(warnings(gptj).empty());  // nothing of a family without such a table
+  gptj.family = "gptj";
+  CHECK(warnings(gptj).empty());
   options.added = {4};
-  said = warnings(read_model(file));
+  said = warnings(gptj);
   REQUIRE(said.size() == 1);
   CHECK(said[0].find("n_positions: transformers has a table of 20 positions") != std::string::npos);
 }
