@@ -259,10 +259,11 @@ class Config {
 };
 
 /// The plane f of `count` that turn by base^(-f / count).
-inline Plane rotary_plane(size_t x, size_t y, long base, size_t f, size_t count) {
+inline Plane rotary_plane(size_t x, size_t y, double base, size_t f, size_t count) {
   const Value exponent = mpq_class(-ratio(static_cast<long>(f), static_cast<long>(count)));
   const Ball log(arb_log, Ball(mpq_class(base)));
-  return {x, y, power(Value(base), exponent).enclosure(), Ball(-exponent.p) * log, f > 0};
+  return {x, y, power(Value(mpq_class(base)), exponent).enclosure(), Ball(-exponent.p) * log,
+          f > 0};
 }
 
 inline Model read_gptj(const Config& config, Tensors& tensors, long length) {
@@ -323,8 +324,7 @@ inline Model read_llama(const Config& config, Tensors& tensors, long length) {
   config.flag("attention_bias", true);
   config.flag("mlp_bias", false);
   config.text("hidden_act");
-  const double base = config.real("rope_theta", 2, 0x1p53);
-  if (base != std::floor(base)) throw Rejected("rope_theta: no integer");
+  const double base = config.real("rope_theta", 1, 1e38);  // the nearest double; float32 holds it
   if (config.has("rope_scaling")) throw Rejected("rope_scaling: not null");
   if (config.has("rope_parameters") &&
       config["rope_parameters"] !=
@@ -344,7 +344,7 @@ inline Model read_llama(const Config& config, Tensors& tensors, long length) {
             {},
             {}};
   for (size_t f = 0; f < head / 2; ++f)
-    out.planes.push_back(rotary_plane(f, f + head / 2, static_cast<long>(base), f, head / 2));
+    out.planes.push_back(rotary_plane(f, f + head / 2, base, f, head / 2));
   out.embedding = tensors.transposed("model.embed_tokens.weight", v, d);
   const auto norm = [&](const std::string& name) {
     return Norm{tensors.vector(name + ".weight", d), Doubles(d)};

@@ -260,15 +260,13 @@ void Construction::choose_scale(bool unproven) {
     }
     return high;
   };
-  // A gap that is positive at all.
-  constexpr double positive = 1e-9;
-  const std::optional<double> least = first(positive);
+  const std::optional<double> least = first(least_gap);
   if (least) {
     double low = (*least - 1) / 8;
     double high = *least / 8;
     while (high - low > 0.014) {
       const double middle = (low + high) / 2;
-      (gap(8 * middle) >= positive ? high : low) = middle;
+      (gap(8 * middle) >= least_gap ? high : low) = middle;
     }
     smallest_ = std::exp2(high);
   }

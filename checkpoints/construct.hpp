@@ -73,7 +73,7 @@ class Construction {
   [[nodiscard]] const StackBounds& real() const { return real_; }
   [[nodiscard]] const StackBounds& float32() const { return float32_; }
   [[nodiscard]] bool proven() const {
-    return (arithmetic() == Arithmetic::real ? real_ : float32_).gap > 0;
+    return (arithmetic() == Arithmetic::real ? real_ : float32_).proven();
   }
   /// The same numbers, rounded to every type of the form. Lengths are searched up to `limit`.
   [[nodiscard]] std::vector<StoredAs> stored(std::int64_t limit) const;

@@ -905,7 +905,7 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
 }
 
 std::int64_t StackProof::longest(Arithmetic arithmetic, std::int64_t limit) const {
-  const auto holds = [&](std::int64_t n) { return bounds(n, arithmetic).gap > 0; };
+  const auto holds = [&](std::int64_t n) { return bounds(n, arithmetic).proven(); };
   if (limit < 1 || !holds(1)) return 0;
   std::int64_t low = 1;
   std::int64_t high = 2;
@@ -929,10 +929,10 @@ StackProof::StackProof(StackProof&&) noexcept = default;
 proofs_numeric::Fact stack_fact(const std::vector<std::pair<std::string, std::string>>& files,
                                 const Vocabulary& vocabulary, int hops, std::int64_t length,
                                 Arithmetic arithmetic, const StackBounds& bounds) {
-  // Eight decimals, rounded down, and a millionth less.
+  // Eight decimals, rounded down, and 2^-16 less.
   const auto claimed = [](double x) {
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.8f", std::floor(x * (1 - 1e-6) * 1e8) / 1e8);
+    std::snprintf(text.data(), text.size(), "%.8f", std::floor((x - 0x1p-16) * 1e8) / 1e8);
     return std::string(text.data());
   };
   proofs_numeric::Fact fact;

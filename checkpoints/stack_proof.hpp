@@ -10,7 +10,7 @@
 ///
 ///   const StackProof proof(model, vocabulary, hops);
 ///   const StackBounds bounds = proof.bounds(256, Arithmetic::float32);
-///   if (bounds.gap > 0) facts.push_back(stack_fact(...));
+///   if (bounds.proven()) facts.push_back(stack_fact(...));
 
 #include <vector>
 
@@ -23,12 +23,17 @@ namespace ropewalk::checkpoints {
 enum class Arithmetic { real, float32 };
 [[nodiscard]] std::string_view name(Arithmetic arithmetic);
 
+/// A gap counts as proven from here on: what ropewalk-check's own roundings may take is far less.
+inline constexpr double least_gap = 1e-3;
+
 /// Lower bounds over every valid position of every input of at most so many tokens.
 struct StackBounds {
   std::vector<double> mass;  ///< attention on the right keys, by hop
   double margin = 0;  ///< first layer: least lead of a right logit over a wrong one elsewhere;
                       ///< infinite where nothing is wrong
-  double gap = 0;     ///< score of the answer minus the largest other; > 0: proven
+  double gap = 0;     ///< score of the answer minus the largest other
+
+  [[nodiscard]] bool proven() const { return gap >= least_gap; }
 };
 
 /// What is read off a model once. Doubles are enclosed with slack: each bound is rounded the safe
@@ -48,7 +53,7 @@ class StackProof {
   /// rule last. Cost: O(hops length queries keys planes); O(hops) where no plane turns.
   [[nodiscard]] StackBounds bounds(std::int64_t length, Arithmetic arithmetic) const;
 
-  /// The largest length up to `limit` with a positive gap, 0 where length 1 has none. Bounds fall
+  /// The largest length up to `limit` that is proven, 0 where length 1 has none. Bounds fall
   /// with the length, so it is found by bisection; every length below it is proven with it.
   /// Guarantee, cost and errors as bounds, times the logarithm of the limit.
   [[nodiscard]] std::int64_t longest(Arithmetic arithmetic, std::int64_t limit) const;
@@ -58,8 +63,8 @@ class StackProof {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The fact `stack` of a certificate (docs/certificates.md): the bounds, rounded down by a
-/// millionth, of the model in files of these hashes (name, SHA-256 in hexadecimal).
+/// The fact `stack` of a certificate (docs/certificates.md): the bounds, less 2^-16 for the
+/// checker's roundings, of the model in files of these hashes (name, SHA-256 in hexadecimal).
 [[nodiscard]] proofs_numeric::Fact stack_fact(
     const std::vector<std::pair<std::string, std::string>>& files,
     const constructions::Vocabulary& vocabulary, int hops, std::int64_t length,

@@ -131,6 +131,13 @@ void WeightSet::add_normed(const Transformer<double>& model, const HeadShape& sh
   if (gptj) d = std::max(d, head_rows);
   d += d % 2;
   const Index head = gptj ? d : head_rows;
+  // Planning makes such a model some forty times.
+  constexpr Index most = Index{1} << 26;
+  if (options.layers * 4 * d * head > most)
+    throw Error(ErrorCode::too_large, std::to_string(options.layers) + " layers of width " +
+                                          std::to_string(d) + " hold more than " +
+                                          std::to_string(most) +
+                                          " weights: take fewer of --hops or --layers");
   if (slots.carried() > head)
     bad("a head of " + std::to_string(head) + " coordinates does not carry values of " +
         std::to_string(slots.carried()));

@@ -222,8 +222,8 @@ int run(const Arguments& args, const std::string& command) {
 
   WeightSet weights = made.weights();
   const auto& v = made.vocabulary();
-  const bool real = made.real().gap > 0;
-  const bool float32 = request.form != Form::plain && made.float32().gap > 0;
+  const bool real = made.real().proven();
+  const bool float32 = request.form != Form::plain && made.float32().proven();
   const ConstructRequest& r = made.request();
   weights.config()["ropewalk"] = {{"rule", constructions::name(v.rule)},
                                   {"letters", std::to_string(v.letters)},
@@ -315,7 +315,7 @@ int run(const Arguments& args, const std::string& command) {
           ? fmt::format("; the smallest that can be proven is {:.4g}", *made.smallest_scale())
           : "");
   const auto line = [&](const char* label, const StackBounds& b) {
-    if (!(b.gap > 0)) {
+    if (!b.proven()) {
       std::cout << fmt::format("  {:<9} not proven at length {}\n", label, r.length);
       return;
     }

@@ -268,7 +268,7 @@ class Models(Case):
                 ("llama", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "rope_scaling: not null", 1),
                 ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e8, "factor": 2}}, "rope_parameters: not those", 1),
                 ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e7}}, "rope_parameters: not those", 1),
-                ("llama", {"rope_theta": 10000.5, "rope_parameters": None}, "rope_theta: no integer", 1),
+                ("llama", {"rope_theta": 0.5, "rope_parameters": None}, "rope_theta: no number", 1), ("llama", {"rope_theta": 1e39, "rope_parameters": None}, "rope_theta: no number", 1),
                 ("llama", {"rope_theta": 4, "rope_parameters": None}, "hop 1: ", 1), ("llama", {"attention_bias": False}, "attention_bias: not true", 1),
                 ("llama", {"mlp_bias": True}, "mlp_bias: not false", 1), ("llama", {"mlp_bias": 0}, "mlp_bias: not false", 1),
                 ("llama", {"num_key_value_heads": 2}, "num_key_value_heads: not 1", 1), ("llama", {"pretraining_tp": 2}, "unknown key", 2),

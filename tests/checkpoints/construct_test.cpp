@@ -213,8 +213,8 @@ TEST_CASE("construct: horizons are where theory has them") {
   const StackProof proof(model_of(made), made.vocabulary(), 4);
   CHECK(proof.longest(Arithmetic::real, 2000) == 710);
   CHECK(proof.longest(Arithmetic::float32, 2000) == 710);
-  CHECK(proof.bounds(710, Arithmetic::float32).gap > 0);
-  CHECK_FALSE(proof.bounds(711, Arithmetic::float32).gap > 0);
+  CHECK(proof.bounds(710, Arithmetic::float32).proven());
+  CHECK_FALSE(proof.bounds(711, Arithmetic::float32).proven());
   number.length = 711;
   CHECK_THROWS_WITH(Construction(number),
                     Catch::Matchers::ContainsSubstring(" 710 can: ask for less"));
@@ -309,8 +309,8 @@ TEST_CASE("stack proof: what is not the structure is refused by name") {
     try {
       const StackProof proof(read_model(std::make_shared<const Checkpoint>(std::move(changed))),
                              made.vocabulary(), 2);
-      return proof.bounds(16, Arithmetic::float32).gap > 0 ? std::string("proven")
-                                                           : std::string("not proven");
+      return proof.bounds(16, Arithmetic::float32).proven() ? std::string("proven")
+                                                            : std::string("not proven");
     } catch (const Error& e) {
       return std::string(e.what());
     }
