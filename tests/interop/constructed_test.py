@@ -184,27 +184,29 @@ def main():
                     assert abs(gap - theirs["min_gap"]) <= TOLERANCE, "ropewalk evaluate has another gap"
                     assert off <= TOLERANCE, "other logits than by the formulas"
 
-        # The example as a program: both ways to give it the same inputs, and a report alone.
+        # The example as a program, and the same inputs from a file. It prints its report alone.
         model = folder / "letter-llama-bf16"
-        inputs = folder / "inputs.safetensors"
-        ropewalk("task", "letter", "--alphabet", 5, "--leaf-digits", 3, "--hops", "1-2", "--count", COUNT,
-                 "--format", "tokens", "--out", inputs)
-        reports = []
-        for how in (["--count", COUNT, "--ropewalk", args.binary], ["--inputs", inputs]):
-            seen = subprocess.run(
-                [sys.executable, "-B", args.example, model, *map(str, how), "--json"], capture_output=True, text=True
-            )
-            assert seen.returncode == 0 and seen.stderr == "", seen
-            reports.append(json.loads(seen.stdout)["models"])
-        assert reports[0] == reports[1], reports
-        assert [row["hops"] for row in reports[0][0]["rows"]] == [1, 2, "all"], reports
-        theirs = json.loads(ropewalk("evaluate", model, "--task", "letter", "--count", COUNT, "--json"))["rows"]
-        for mine, row in zip(reports[0][0]["rows"], theirs, strict=True):
-            assert mine["count"] == row["count"] and abs(mine["min_gap"] - row["min_gap"]) <= TOLERANCE, (mine, row)
-        wrong = subprocess.run(
-            [sys.executable, "-B", args.example, model, "--text", "a0 zz"], capture_output=True, text=True
+        seen = subprocess.run(
+            [sys.executable, "-B", args.example, model, "--count", str(COUNT), "--ropewalk", args.binary, "--json"],
+            capture_output=True, text=True,
         )
-        assert wrong.returncode == 2 and "zz" in wrong.stderr and wrong.stderr.count("\n") == 1, wrong
+        assert seen.returncode == 0 and seen.stderr == "", seen
+        drawn = json.loads(seen.stdout)["models"][0]["rows"]
+        assert [row["hops"] for row in drawn] == [1, 2, "all"], drawn
+        theirs = json.loads(ropewalk("evaluate", model, "--task", "letter", "--count", COUNT, "--json"))["rows"]
+        for mine, row in zip(drawn, theirs, strict=True):
+            assert mine["count"] == row["count"] and abs(mine["min_gap"] - row["min_gap"]) <= TOLERANCE, (mine, row)
+        loaded, tokenizer = example.load(model, "cpu")
+        _, words, _, hops = TASKS["letter"]
+        for name in ("inputs.safetensors", "inputs.npy", "inputs.jsonl"):
+            ropewalk("task", "letter", *words.split(), "--hops", hops, "--count", COUNT, "--out", folder / name,
+                     "--format", "jsonl" if name.endswith("jsonl") else "tokens")
+            (part,) = example.read(folder / name)
+            rows = example.rows_of(loaded, part, 5, "cpu")
+            assert len(rows) == (1 if name.endswith("npy") else 3), rows
+            for mine, row in zip(reversed(rows), reversed(drawn)):
+                assert mine["right"] == row["count"] and abs(mine["min_gap"] - row["min_gap"]) <= TOLERANCE, (mine, row)
+        assert example.answer_to(loaded, tokenizer, "b0 a1 cb ac", "cpu")["answer"] == "b0"
 
 
 if __name__ == "__main__":
