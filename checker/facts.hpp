@@ -49,6 +49,12 @@ inline mpz_class integer(const json& text) {
   return parse_number(digits, false).get_num();
 }
 
+/// A file of at most `limit` MiB, its SHA-256 in hexadecimal, and its JSON: no repeated keys, no
+/// deep nesting and, but in the files of models, no numbers.
+std::string read(const std::string& path, size_t limit);
+std::string sha256(std::string message);
+json parse(const std::string& content, bool numbers = false);
+
 // Rejected where the fact, whose keys are those of its kind, does not check; Malformed where it is
 // none.
 void check_extremum(const json& fact);
@@ -56,5 +62,7 @@ void check_base_set(const json& fact);
 void check_contradiction(const json& fact);
 void check_rounding(const json& fact);
 void check_softmax(const json& fact);
+/// `folder`: where the certificate lies, and the files that it names.
+void check_stack(const json& fact, const std::string& folder);
 
 }  // namespace checker

@@ -1,17 +1,13 @@
 // A certificate file: read, checked against its hash, and every fact handed to its kind.
 #include <array>
 #include <bit>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
 #include "expression.hpp"
 
 namespace checker {
-
-namespace {
-
-constexpr size_t size_limit = size_t{64} << 20;  // bytes of a file
-constexpr int depth_limit = 32;                  // brackets inside one another
 
 // SHA-256 (FIPS 180-4), in hexadecimal. Its constants are the first 32 bits behind the point of the
 // cube roots of the first 64 primes, and of the square roots of the first 8.
@@ -57,17 +53,21 @@ std::string sha256(std::string message) {
   return out;
 }
 
-std::string read(const std::string& path) {
+std::string read(const std::string& path, size_t limit) {
   std::ifstream in(path, std::ios::binary);
-  std::string content;
-  for (char c = 0; content.size() <= size_limit && in.get(c);) content.push_back(c);
-  if (content.size() > size_limit) throw Malformed("larger than 64 MiB");
+  std::string content, piece(1 << 16, '\0');
+  while (content.size() <= limit << 20 && in) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    content.append(piece, 0, static_cast<size_t>(in.gcount()));
+  }
+  if (content.size() > limit << 20)
+    throw Malformed("larger than " + std::to_string(limit) + " MiB");
   if (in.bad() || !in.is_open()) throw Failure(4, "cannot be read");
   return content;
 }
 
-// JSON without repeated keys, numbers or deep nesting.
-json parse(const std::string& content) {
+json parse(const std::string& content, bool numbers) {
+  constexpr int depth_limit = 32;  // brackets inside one another
   std::vector<std::set<std::string>> names;
   const auto check = [&](int depth, json::parse_event_t event, json& value) {
     using Event = json::parse_event_t;
@@ -76,7 +76,7 @@ json parse(const std::string& content) {
     if (event == Event::object_end) names.pop_back();
     if (event == Event::key && !names.back().insert(value.get<std::string>()).second)
       throw Malformed("the key '" + value.get<std::string>() + "' is repeated");
-    if (event == Event::value && value.is_number())
+    if (event == Event::value && value.is_number() && !numbers)
       throw Malformed("a number without quotes, which no certificate has");
     return true;
   };
@@ -91,6 +91,8 @@ json parse(const std::string& content) {
     throw Malformed("no JSON: a number beyond all bounds");
   }
 }
+
+namespace {
 
 void check_relation(const json& fact) {
   Context context(fact);
@@ -121,27 +123,32 @@ void check_circle_cover(const json& fact) {
 }
 
 struct Kind {
-  void (*check)(const json& fact);
+  void (*check)(const json& fact, const std::string& folder);
   Texts required, optional;  // keys, next to `kind`
 };
+template <void (*check)(const json& fact)>
+void alone(const json& fact, const std::string& /*folder*/) {
+  check(fact);
+}
 const std::map<std::string, Kind> kinds = {
-    {"relation", {check_relation, {"statement", "holds"}, {"where", "tables"}}},
-    {"enclosure", {check_enclosure, {"of", "lo", "hi"}, {"where", "tables"}}},
+    {"relation", {alone<check_relation>, {"statement", "holds"}, {"where", "tables"}}},
+    {"enclosure", {alone<check_enclosure>, {"of", "lo", "hi"}, {"where", "tables"}}},
     {"extremum",
-     {check_extremum,
+     {alone<check_extremum>,
       {"which", "sum", "first", "last", "excluded", "value", "lags", "complete"},
       {"records"}}},
-    {"base-set", {check_base_set, {"dim", "length", "cuts", "pieces", "infimum"}, {}}},
-    {"contradiction", {check_contradiction, {"head", "task", "rows"}, {}}},
+    {"base-set", {alone<check_base_set>, {"dim", "length", "cuts", "pieces", "infimum"}, {}}},
+    {"contradiction", {alone<check_contradiction>, {"head", "task", "rows"}, {}}},
     {"rounding",
-     {check_rounding,
+     {alone<check_rounding>,
       {"frequencies", "size", "inv_freq", "factor", "positions", "angles", "table", "last",
        "records"},
       {}}},
-    {"softmax", {check_softmax, {"sum", "scale", "first", "last", "partition"}, {"bound"}}},
-    {"circle-cover", {check_circle_cover, {"reach"}, {}}}};
+    {"softmax", {alone<check_softmax>, {"sum", "scale", "first", "last", "partition"}, {"bound"}}},
+    {"circle-cover", {alone<check_circle_cover>, {"reach"}, {}}},
+    {"stack", {check_stack, {"files", "task", "length", "arithmetic", "mass", "gap"}, {}}}};
 
-std::string check_certificate(const json& whole) {
+std::string check_certificate(const json& whole, const std::string& folder) {
   if (!whole.is_object() || whole.value("format", json()) != "ropewalk-certificate")
     throw Malformed("format: not 'ropewalk-certificate', so no certificate of ropewalk");
   check_keys(whole, {"format", "version", "verdict", "facts", "sha256"}, {"words"});
@@ -166,7 +173,7 @@ std::string check_certificate(const json& whole) {
       Texts required = known->second.required;
       required.push_back("kind");
       check_keys(facts[i], required, known->second.optional);
-      known->second.check(facts[i]);
+      known->second.check(facts[i], folder);
       refutes = refutes || (kind == "relation" && !get<bool>(facts[i], "holds"));
     });
   }
@@ -183,7 +190,8 @@ std::pair<int, std::string> check_file(const std::string& path) {
   int status = 1;
   std::string why;
   try {
-    return {0, check_certificate(parse(read(path)))};
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return {0, check_certificate(parse(read(path, 64)), folder)};
   } catch (const Failure& e) {
     status = e.status;
     why = e.what();
@@ -207,7 +215,8 @@ Options:
   --version    Print the version and exit
 
 Prints one line per file, "accepted: FILE: VERDICT, N facts" or "rejected: FILE: STEP: REASON". The words of a
-certificate are for people and are not checked. The format: docs/certificates.md.
+certificate are for people and are not checked. A fact about a model (stack) names files: they lie beside the
+certificate. The format: docs/certificates.md.
 
 Exit status: 0 if every file is accepted; 1 if one is rejected; 2 for bad usage or a file that is no
 certificate; 4 if one cannot be read. The largest counts.

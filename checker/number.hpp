@@ -111,6 +111,20 @@ inline Ball end_of(const Ball& x, bool upper) {
   return out;
 }
 
+/// Doubles and balls: the ball of this double alone; the double nearest to the middle; the same of
+/// what is known to 2^-80.
+inline Ball exactly(double x) {
+  Ball out;
+  arb_set_d(out, x);
+  return out;
+}
+inline double middle(arb_srcptr x) { return arf_get_d(arb_midref(x), ARF_RND_NEAR); }
+inline double rounded(arb_srcptr x) {
+  if (!arb_is_finite(x) || mag_cmp_2exp_si(arb_radref(x), -80) > 0)
+    throw Rejected("not decided: an angle is not known well enough");
+  return middle(x);
+}
+
 /// Rounded down; of a ball, an end times 2^shift.
 inline mpz_class floor(const mpq_class& x) {
   mpz_class out;

@@ -47,18 +47,6 @@ Turn turn(const Ball& angle) {
   return out;
 }
 
-Ball exactly(double x) {
-  Ball out;
-  arb_set_d(out, x);
-  return out;
-}
-double middle(arb_srcptr x) { return arf_get_d(arb_midref(x), ARF_RND_NEAR); }
-double rounded(arb_srcptr x) {
-  if (!arb_is_finite(x) || mag_cmp_2exp_si(arb_radref(x), -80) > 0)
-    throw Rejected("not decided: an angle is not known well enough");
-  return middle(x);
-}
-
 double dot(const Doubles& x, const Doubles& y) {
   std::array<double, lanes> sums{};
   for (size_t j = 0; j < x.size(); j += lanes)

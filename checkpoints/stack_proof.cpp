@@ -22,6 +22,10 @@ namespace {
 // Doubles lose at most 2^-40 of anything computed here (sums of fewer than 2^12 terms, or of
 // positive terms); bounds give away 2^-36.
 constexpr double slack = 0x1p-36;
+// What float32 can lose below its smallest normal number, over all the terms of any sum here.
+constexpr double tiny = 0x1p-100;
+// The eps of a norm is the text, the double or the float of the config.
+constexpr double eps_doubt = 0x1p-22;
 // Each target is held against each lag.
 constexpr std::int64_t most_lags_of_last = 4096;
 double down(double x) { return x - std::abs(x) * slack; }
@@ -140,6 +144,7 @@ struct HopLayer {
   std::vector<Planes> keys;              // by key class
   std::vector<std::size_t> key_class;    // by token
   Planes common;
+  std::vector<double> value_size;  // by row of W_V: the largest |W_V g I_s(v)|
 };
 
 double double_of(const Rational& x) { return static_cast<double>(x); }
@@ -374,10 +379,16 @@ void StackProof::Parts::read_layer(const Model& model, int l) {
   std::vector<Planes> queries(1);
   std::vector<Planes> keys(1);
   layer.image.resize(1);
+  layer.value_size.assign(layer.v.rows.size(), 0.0);
   for (Token t = 1; t < vocabulary.size(); ++t) {
     queries.push_back(planes_of(q(scaled(image(query_source(l), t), layer.norm.g))));
     keys.push_back(planes_of(k(scaled(image(0, t), layer.norm.g))));
-    layer.image.push_back(out(v(scaled(image(value_source(l), t), layer.norm.g))));
+    const SparseVector carried = v(scaled(image(value_source(l), t), layer.norm.g));
+    for (const auto& [r, x] : carried) {
+      double& largest = layer.value_size[static_cast<std::size_t>(r)];
+      largest = std::max(largest, std::abs(double_of(x)));
+    }
+    layer.image.push_back(out(carried));
   }
   classify(queries, layer.queries, layer.query_class);
   classify(keys, layer.keys, layer.key_class);
@@ -509,7 +520,9 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
     const auto width = static_cast<double>(d);
     if (!p.normed) return s;
     if (p.norm_kind == NormKind::layer)
-      s.mean = up(mean_error / width + fl.gamma(p.d + 2) * mean_size / width);
+      s.mean = fl.u == 0
+                   ? 0
+                   : up(mean_error / width + fl.gamma(2 * p.d + 16) * mean_size / width + tiny);
     Range square{std::numeric_limits<double>::infinity(), 0};
     std::vector<double> base(d);
     double rest_lo = 0;
@@ -537,10 +550,15 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
       square.lo = std::min(square.lo, sum.lo);
       square.hi = std::max(square.hi, sum.hi);
     }
-    const double off = 3 * s.mean * s.mean + (2 * mean_product + mean_square) / width;
-    const double wide = slack + fl.gamma(p.d + 16);
-    s.rho.lo = (1 - wide) / std::sqrt(square.hi / width + p.eps + off);
-    s.rho.hi = (1 + wide) / std::sqrt(std::max(square.lo / width + p.eps - off, 0.0));
+    const double off =
+        fl.u == 0 ? 0 : up(3 * s.mean * s.mean + (2 * mean_product + mean_square) / width + tiny);
+    const auto widened = [&](double x) { return off + fl.gamma(4 * p.d + 16) * (x / width + off); };
+    const double wide = slack + fl.gamma(8);
+    s.rho.lo =
+        (1 - wide) / std::sqrt(square.hi / width + widened(square.hi) + p.eps * (1 + eps_doubt));
+    s.rho.hi =
+        (1 + wide) /
+        std::sqrt(std::max(square.lo / width - widened(square.lo) + p.eps * (1 - eps_doubt), 0.0));
     return s;
   };
 
@@ -550,26 +568,29 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
     std::vector<double> result(w.rows.size(), 0.0);
     if (fl.u == 0) return result;
     for (std::size_t r = 0; r < w.rows.size(); ++r) {
+      if (w.rows[r].empty()) continue;
       const auto terms = static_cast<std::int64_t>(w.rows[r].size());
       double of_error = 0;
       double sum = 0;
       double all = 0;
+      double widths = 0;
+      double weights = 0;
       double constant = 0;
       double exact_constant = std::abs(w.bias[r]);
       for (const auto& [column, weight] : w.rows[r]) {
         const auto c = static_cast<std::size_t>(column);
         const double wg = weight * norm.g[c];
         of_error += std::abs(wg) * error[c];
+        widths += std::abs(wg);
+        weights += std::abs(weight);
         sum += wg;
         all += std::abs(wg) * (size[c] + error[c] + s.mean);
         (norm.g[c] == 0 ? exact_constant : constant) += std::abs(weight * norm.c[c]);
       }
-      double widths = 0;
-      for (const auto& [column, weight] : w.rows[r])
-        widths += std::abs(weight * norm.g[static_cast<std::size_t>(column)]);
       result[r] = up(s.rho.hi * (of_error + s.mean * (std::abs(sum) + 0x1p-44 * widths) +
                                  fl.gamma(terms + 8) * all) +
-                     fl.gamma(terms + 8) * constant + fl.gamma(terms + 2) * exact_constant);
+                     fl.gamma(terms + 8) * constant + fl.gamma(terms + 2) * exact_constant +
+                     tiny * (1 + weights + widths));
     }
     return result;
   };
@@ -597,12 +618,12 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
     std::vector<double> key_size(p.planes.size(), 0.0);
     for (const Planes& k : layer.keys)
       for (std::size_t f = 0; f < k.size(); ++f) key_size[f] = std::max(key_size[f], k[f].size());
+    const Planes key_error = pairs_of(reading_error(layer.k, layer.norm, s, s.size));
     std::int64_t live = 0;
     for (std::size_t f = 0; f < p.planes.size(); ++f) {
       key_size[f] = up(s.rho.hi * key_size[f] + layer.common[f].size());
-      live += key_size[f] > 0 ? 1 : 0;
+      live += key_size[f] + key_error[f].size() > 0 ? 1 : 0;
     }
-    Planes key_error = pairs_of(reading_error(layer.k, layer.norm, s, s.size));
     std::vector<Planes> query_error(layer.queries.size(), Planes(p.planes.size(), Pair{}));
     if (fl.u != 0) {
       const Planes everywhere = pairs_of(reading_error(layer.q, layer.norm, s, s.size));
@@ -658,6 +679,7 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
       if (fl.u != 0) {
         double sum = 0;
         double top = 0;
+        double parts = 0;
         for (std::size_t f = 0; f < q.size(); ++f) {
           const double qf =
               s.rho.hi * query.total.hi * (p.query_source(l) == 0 ? q[f].size() : largest_query[f]);
@@ -668,8 +690,9 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
           const double whole = (qf + qe) * (kf + ke);
           sum += qf * ke + qe * kf + qe * ke + whole * (angle + 0x1p-20 + fl.gamma(2 * live + 8));
           top += whole;
+          parts += qf + kf + qe + ke;
         }
-        e += p.scale * (1 + 0x1p-18) * (sum + 4 * fl.u * top);
+        e += p.scale * (1 + 0x1p-18) * (sum + 4 * fl.u * top) + tiny * (1 + parts);
       }
       e = up(e);
 
@@ -774,7 +797,9 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
       }
       if (l == 1 && length > 1) bounds.margin = std::min(bounds.margin, least);
       z = up(z * (1 + 1e-12)) + (fl.u != 0 ? n * 0x1p-100 : 0);
-      wrong = std::max(wrong, std::isfinite(z) ? up(z / (1 + z)) : 1.0);
+      // Where underflow counts, the right key must not be lost in it.
+      const bool counts = std::isfinite(z) && (fl.u == 0 || z < 1024);
+      wrong = std::max(wrong, counts ? up(z / (1 + z)) : 1.0);
     }
 
     Written now;
@@ -812,13 +837,6 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
     now.error.assign(d, 0.0);
     if (fl.u != 0) {
       const std::vector<double> value_error = reading_error(layer.v, layer.norm, s, s.size);
-      std::vector<double> value_size(layer.v.rows.size(), 0.0);
-      for (std::size_t r = 0; r < value_size.size(); ++r) {
-        for (const auto& [c, w] : layer.v.rows[r])
-          value_size[r] += std::abs(w * layer.norm.g[static_cast<std::size_t>(c)]) *
-                           s.size[static_cast<std::size_t>(c)];
-        value_size[r] *= s.rho.hi;
-      }
       for (std::size_t c = 0; c < d; ++c) {
         const SparseRow& row = layer.out.rows[c];
         if (row.empty()) continue;
@@ -826,9 +844,14 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
         double sum = 0;
         for (const auto& [column, w] : row) {
           const auto r = static_cast<std::size_t>(column);
-          sum += std::abs(w) * (1 + fl.zeta) *
-                 (value_error[r] + fl.gamma(terms + 2) * (value_size[r] + value_error[r]));
+          const double size = s.rho.hi * value.total.hi * layer.value_size[r];
+          sum +=
+              std::abs(w) * ((1 + fl.zeta) * (value_error[r] + fl.gamma(2 * length + terms + 10) *
+                                                                   (size + value_error[r])) +
+                             tiny);
         }
+        sum += tiny;
+        // Joining the stream.
         if (s.size[c] > 0 || error[c] > 0)
           sum += fl.u * (s.size[c] + error[c] + magnitude(now.hull[c]) + sum);
         now.error[c] = up(sum);

@@ -8,6 +8,8 @@
 # ROPEWALK_SHARED_DIR (optional data beside the checkout; cases that read it are skipped where it is
 # absent), ROPEWALK_BINARY (the built command) and ROPEWALK_PYTHON (an interpreter that sees mpmath).
 #
+# UNOPTIMISED is for tests that wait for other programs: they are compiled in half the time.
+#
 # Catch2 2 and 3 both work: what differs is here and in tests/catch.hpp. Test sources include
 # "tests/catch.hpp" and link ropewalk_catch, which brings main().
 
@@ -29,7 +31,7 @@ else()
 endif()
 
 function(ropewalk_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNOPTIMISED" "" "SOURCES;LINK")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ropewalk_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -48,7 +50,12 @@ function(ropewalk_test name)
             "ROPEWALK_SHARED_DIR=\"${PROJECT_SOURCE_DIR}/../shared\""
             "ROPEWALK_BINARY=\"${PROJECT_BINARY_DIR}/bin/ropewalk\""
             "ROPEWALK_PYTHON=\"${ROPEWALK_PYTHON}\"")
-  ropewalk_precompile(${name} test "${PROJECT_SOURCE_DIR}/tests/catch.hpp")
+  set(kind test)
+  if(arg_UNOPTIMISED)
+    set(kind unoptimised_test)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
+  ropewalk_precompile(${name} ${kind} "${PROJECT_SOURCE_DIR}/tests/catch.hpp")
   catch_discover_tests(
     ${name}
     TEST_PREFIX "${name}/"
