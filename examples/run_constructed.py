@@ -44,11 +44,17 @@ def load(folder, device, attention=None):
 
     transformers.utils.logging.disable_progress_bar()
     torch.set_float32_matmul_precision("highest")  # no TF32
-    if not (pathlib.Path(folder) / "config.json").is_file():
+    config = pathlib.Path(folder) / "config.json"
+    if not config.is_file():
         stop(f"{folder}: no config.json there")
+    if json.loads(config.read_text()).get("model_type") == "ropewalk":
+        stop(f"{folder}: of the format plain, which transformers does not know; take gptj or llama")
     how = {} if attention is None else {"attn_implementation": attention}
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, **how)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    try:
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, **how)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        stop(f"{folder}: {str(error).splitlines()[0]}")
     return model.float().to(device).eval(), tokenizer
 
 
