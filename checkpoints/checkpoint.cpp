@@ -1,6 +1,7 @@
 #include "checkpoints/checkpoint.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -58,6 +59,11 @@ Checkpoint read_file(const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
                               file->bytes().size());
   if (text.empty()) throw Error(ErrorCode::parse, path + ": empty");
+  // The length of a safetensors header may look like the beginning of anything else.
+  if (std::uint64_t header = 0; text.size() > 8 && text[8] == '{') {
+    std::memcpy(&header, text.data(), sizeof header);
+    if (header <= text.size() - 8) return read_safetensors(file);
+  }
   if (text.starts_with("GGUF")) return read_gguf(file);
   if (text.starts_with("PK")) return read_pytorch(file);
   if (text.starts_with(llama2c_magic)) return read_llama2c(file);

@@ -77,7 +77,10 @@ void Construction::check() {
   if (r.numbers == 0) r.numbers = rule == Rule::lag ? 16 : 8;
   if (r.hops == 0) r.hops = stacks ? 4 : 1;
   if (r.layers == 0) r.layers = r.form == Form::plain ? r.hops : stacks ? 12 : 1;
-  within("--hops", r.hops, 1, stacks ? 64 : 1);
+  if (!stacks && r.hops != 1)
+    bad("--hops: " + std::string(tasks::name(r.kind)) + " has one hop, not " +
+        std::to_string(r.hops));
+  within("--hops", r.hops, 1, 64);
   within("--layers", r.layers, r.hops, 1024);
   if (r.form == Form::plain && r.layers != r.hops)
     bad("--layers: a plain model has a layer for each hop, " + std::to_string(r.hops) + ", not " +
@@ -111,7 +114,7 @@ void Construction::choose_table() {
   const constructions::Slots slots(vocabulary_, r.hops);
   // Values have to fit into a head of llama.
   const std::int64_t carried = (slots.carried() + 1) / 2;
-  const bool named = !r.planes.empty() || r.base || r.turning;
+  const bool named = !r.planes.empty() || r.base || (r.turning && r.form == Form::llama);
   if (r.angle) {
     const Formula theta = theory::folded(*r.angle);
     if (r.form == Form::plain) {
@@ -147,7 +150,7 @@ void Construction::choose_table() {
           std::max<std::int64_t>({carried, 2 * r.letters, rule == Rule::last ? 64 : 2});
       return;
     }
-    shape_.turning = rule == Rule::last ? 64 : 1;
+    shape_.turning = r.turning.value_or(rule == Rule::last ? 64 : 1);
     shape_.still = r.letters;
     return;
   }
@@ -156,7 +159,7 @@ void Construction::choose_table() {
   if (r.form == Form::llama && shape_.turning < carried)
     bad("--head-dim must be at least " + std::to_string(2 * carried) +
         " for the values of this model, not " + std::to_string(2 * shape_.turning));
-  if (rule == Rule::last && r.form != Form::llama) shape_.still = r.letters;
+  if (rule == Rule::last && r.form != Form::llama && !r.base) shape_.still = r.letters;
 }
 
 void Construction::choose_planes() {
@@ -275,34 +278,37 @@ void Construction::choose_scale(bool unproven) {
   } else if (least) {
     const std::optional<double> wide = first(comfortable_gap);
     scale_ = std::exp2(wide.value_or(*least) / 8);
-  } else {
-    scale_ = std::exp2(10);
   }
-  const StackProof last = proof(scale_, request_.dtype);
-  real_ = last.bounds(request_.length, Arithmetic::real);
-  if (arithmetic() == Arithmetic::float32)
-    float32_ = last.bounds(request_.length, Arithmetic::float32);
-  if (!proven() && !unproven) {
-    // What could be asked for instead.
-    std::int64_t longest = 0;
-    double at = scale_;
-    const double first_scale = request_.scale.value_or(1);
-    const double last_scale = request_.scale.value_or(largest_scale);
-    for (double scale = first_scale; scale <= last_scale; scale *= 4) {
-      const std::int64_t here = proof(scale, request_.dtype).longest(arithmetic(), request_.length);
-      if (here <= longest) continue;
-      longest = here;
-      at = scale;
-    }
+  judge();
+  if (proven()) return;
+  // What could be asked for instead.
+  std::int64_t longest = 0;
+  double at = scale_;
+  const double last = request_.scale.value_or(largest_scale);
+  for (double scale = request_.scale.value_or(1); scale <= last; scale *= 4) {
+    const std::int64_t here = proof(scale, request_.dtype).longest(arithmetic(), request_.length);
+    if (here <= longest) continue;
+    longest = here;
+    at = scale;
+  }
+  if (!unproven)
     throw Error(ErrorCode::undecided,
                 "length " + std::to_string(request_.length) + " cannot be proven " +
                     (request_.scale ? "at this scale" : "at any scale") + " in " +
                     std::string(name(arithmetic())) + " arithmetic" +
                     (longest == 0 ? ""
-                                  : "; at scale " + shortest(at) + " " + std::to_string(longest) +
-                                        " can: ask for less") +
+                                  : "; at scale " + shortest(at) + ", length " +
+                                        std::to_string(longest) + " can: ask for less") +
                     ", or write it with --unproven");
-  }
+  scale_ = at;
+  judge();
+}
+
+void Construction::judge() {
+  const StackProof last = proof(scale_, request_.dtype);
+  real_ = last.bounds(request_.length, Arithmetic::real);
+  if (arithmetic() == Arithmetic::float32)
+    float32_ = last.bounds(request_.length, Arithmetic::float32);
 }
 
 std::vector<StoredAs> Construction::stored(std::int64_t limit) const {
@@ -329,7 +335,7 @@ std::vector<StoredAs> Construction::stored(std::int64_t limit) const {
       const StackProof p = proof(scale_, dtype);
       row.fits = true;
       row.real = p.bounds(request_.length, Arithmetic::real);
-      row.loss = 1 - row.real.margin / meant;
+      row.loss = std::isfinite(meant) ? 1 - row.real.margin / meant : 0;
       row.longest_real = p.longest(Arithmetic::real, limit);
       if (request_.form != Form::plain) {
         row.float32 = p.bounds(request_.length, Arithmetic::float32);

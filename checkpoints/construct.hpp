@@ -52,8 +52,8 @@ class Construction {
  public:
   /// Throws Error(bad_value) naming the flag of `ropewalk construct` for a request outside its
   /// domain, Error(undecided) where no scale up to 2^40 can be proven at this length: with
-  /// `unproven` the largest tried is taken. Cost: a linear program for best planes of lag, some 40
-  /// proofs (StackProof::bounds).
+  /// `unproven` the one that can be proven for longest is taken. Cost: a linear program for best
+  /// planes of lag, some 40 proofs (StackProof::bounds).
   explicit Construction(const ConstructRequest& request, bool unproven = false);
 
   [[nodiscard]] const ConstructRequest& request() const { return request_; }
@@ -87,6 +87,7 @@ class Construction {
   void choose_table();
   void choose_planes();
   void choose_scale(bool unproven);
+  void judge();
   [[nodiscard]] WeightSet made(double scale, std::int64_t layers, DType dtype) const;
   [[nodiscard]] StackProof proof(double scale, DType dtype) const;
   [[nodiscard]] StackBounds bounds(double scale, Arithmetic arithmetic) const;

@@ -129,7 +129,9 @@ std::vector<std::string> evaluate_warnings(const Model& model, const tasks::Opti
   check_fit(model, built, task);
   std::vector<std::string> warnings;
   if (built) {
-    if (task.length() > built->length)
+    if (built->length == 0)
+      warnings.push_back(source + "ropewalk.length: the model is not proven at any length");
+    else if (task.length() > built->length)
       warnings.push_back(source + "ropewalk.length: the model is proven for inputs of up to " +
                          std::to_string(built->length) + " tokens, not for " + tokens);
     if (task.options().hops_max > built->hops)

@@ -21,6 +21,7 @@
 namespace ropewalk::checkpoints {
 
 enum class Arithmetic { real, float32 };
+inline constexpr std::int64_t longest_proof = std::int64_t{1} << 24;
 [[nodiscard]] std::string_view name(Arithmetic arithmetic);
 
 /// A gap counts as proven from here on: what ropewalk-check's own roundings may take is far less.
@@ -48,9 +49,9 @@ class StackProof {
   StackProof(StackProof&&) noexcept;
   StackProof& operator=(StackProof&&) = delete;
 
-  /// Guarantee: A-priori bound (lower). Domain: 1 <= length <= 2^24, `float32` not for plain models
-  /// (Error(bad_value)); Error(too_large) beyond 2^28 lags times planes, and beyond 4096 lags for
-  /// rule last. Cost: O(hops length queries keys planes); O(hops) where no plane turns.
+  /// Guarantee: A-priori bound (lower). Domain: 1 <= length <= longest_proof, `float32` not for
+  /// plain models (Error(bad_value)); Error(too_large) beyond 2^28 lags times turning planes. Cost:
+  /// O(hops length queries keys planes); O(hops) where no plane turns.
   [[nodiscard]] StackBounds bounds(std::int64_t length, Arithmetic arithmetic) const;
 
   /// The largest length up to `limit` that is proven, 0 where length 1 has none. Bounds fall

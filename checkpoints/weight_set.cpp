@@ -99,7 +99,7 @@ void WeightSet::add(std::string name, Matrix values, bool vector) {
     const double stored = rounded(x, dtype_);
     if (!std::isfinite(stored))
       bad(name + ": " + std::to_string(x) + " is beyond what " + checkpoints::name(dtype_) +
-          " holds");
+          " holds: a smaller scale, or a wider type");
     x = stored;
   }
   parts_.push_back({std::move(name), std::move(values), vector});
@@ -147,8 +147,12 @@ void WeightSet::add_normed(const Transformer<double>& model, const HeadShape& sh
   const auto reading = [&](const Matrix& m, Index rows, double factor) {
     Matrix result = Matrix::Zero(rows, d);
     for (Index r = 0; r < m.rows(); ++r) {
-      for (Index c = 0; c < inner; ++c) result(r, 1 + c) = rounded(factor * m(r, c), dtype_);
-      result(r, zero) = -result.row(r).sum();
+      double sum = 0;
+      for (Index c = 0; c < inner; ++c) {
+        result(r, 1 + c) = factor * m(r, c);
+        sum += rounded(result(r, 1 + c), dtype_);
+      }
+      if (std::isfinite(sum)) result(r, zero) = -sum;
     }
     return result;
   };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -46,9 +47,8 @@ std::int64_t whole(const std::string& flag, const std::string& text) {
 
 ConstructRequest read(const Arguments& args) {
   ConstructRequest r;
-  r.kind = args.what == "number-task"   ? tasks::Kind::number
-           : args.what == "letter-task" ? tasks::Kind::letter
-                                        : *tasks::kind_of(args.what);
+  // number-task is the task number.
+  r.kind = *tasks::kind_of(args.what.substr(0, args.what.find('-')));
   const bool counts = r.kind == tasks::Kind::number || r.kind == tasks::Kind::index;
   if (counts && !args.digits.empty())
     throw Error(ErrorCode::usage, "--leaf-digits is of letter-task, retrieval and mixed");
@@ -84,6 +84,8 @@ ConstructRequest read(const Arguments& args) {
   if (args.planes != "best")
     for (std::size_t from = 0; from <= args.planes.size();) {
       const std::size_t comma = std::min(args.planes.find(',', from), args.planes.size());
+      if (args.planes.substr(from, comma - from) == "best")
+        throw Error(ErrorCode::bad_value, "--planes: write best, or IDs, not both");
       r.planes.push_back(whole("--planes", args.planes.substr(from, comma - from)));
       from = comma + 1;
     }
@@ -161,6 +163,15 @@ Json bounds_of(const StackBounds& bounds) {
   return {{"gap", bounds.gap}, {"mass", mass}};
 }
 
+// Three words and a question that the last one answers.
+std::string example(const Construction& made) {
+  const auto& v = made.vocabulary();
+  const auto& words = made.texts();
+  const auto word = [&](constructions::Token t) { return words[static_cast<std::size_t>(t)]; };
+  if (v.rule == Rule::lag) return word(v.numbers + 1) + " " + word(v.size() - 1) + " " + word(1);
+  return word(1) + " " + word(v.numbers + 1) + " " + word(v.letters * v.numbers + 2);
+}
+
 std::string card(const Construction& made, const std::string& command, const std::string& folder,
                  bool certified) {
   const ConstructRequest& r = made.request();
@@ -201,10 +212,11 @@ std::string card(const Construction& made, const std::string& command, const std
         "    tokenizer.decode(logits[0, -1].argmax())\n",
         r.form == Form::gptj ? "GPTJForCausalLM" : "LlamaForCausalLM",
         r.form == Form::gptj ? "GPTJForCausalLM" : "LlamaForCausalLM", folder, folder,
-        made.vocabulary().rule == Rule::lag ? "c a b 2" : "a1 b0 cb");
-    text +=
-        "\nThe proof is for computation in float32, which is what `torch_dtype` in config.json "
-        "asks for.\n";
+        example(made));
+    if (certified)
+      text +=
+          "\nThe proof is for computation in float32, which is what `torch_dtype` in config.json "
+          "asks for.\n";
   }
   return text;
 }
@@ -238,7 +250,9 @@ int run(const Arguments& args, const std::string& command) {
       {"config.json", proofs_numeric::sha256(config)},
       {"model.safetensors", proofs_numeric::sha256(bytes)}};
 
-  const std::string name = file_name(args.out);
+  const auto whole_path = std::filesystem::absolute(args.out).lexically_normal();
+  const std::string name =
+      file_name((whole_path.has_filename() ? whole_path : whole_path.parent_path()).string());
   folder.write("config.json", config);
   folder.write("model.safetensors", bytes);
   folder.write("tokenizer.json", tokenizer_json(made.texts()).dump(1) + "\n");
@@ -357,7 +371,8 @@ void add_construct(CLI::App& root, int& exit_code) {
       "Write a whole Transformer that solves a task, with proof of the stored numbers");
   app.add_option("task", args->what, "index, retrieval, mixed, number-task or letter-task")
       ->required()
-      ->check(CLI::IsMember({"index", "retrieval", "mixed", "number-task", "letter-task"}))
+      ->check(CLI::IsMember(
+          {"index", "retrieval", "mixed", "number-task", "letter-task", "number", "letter"}))
       ->type_name("TASK");
   app.add_option("--hops", args->hops, "Hops that it can follow (4 of the tasks, else 1)")
       ->type_name("H");
@@ -405,7 +420,9 @@ void add_construct(CLI::App& root, int& exit_code) {
       "summation; plain is the\n"
       "matrices alone, in exact arithmetic, with exact.json where all of them are rational.\n"
       "\n"
-      "Every position answers its own question, as far as it has an answer. best: for integers the "
+      "Every position answers its own question, as far as it has an answer. number and letter are "
+      "number-task and letter-task.\n"
+      "best: for integers the "
       "amplitudes of the best\n"
       "Index head of the table at this length; for letters a plane for each, standing still where "
       "the form has such planes\n"
@@ -413,9 +430,11 @@ void add_construct(CLI::App& root, int& exit_code) {
       "keys win besides.\n"
       "scale auto: the smallest 2^(k/8) whose proven gap is at least 1/2; hard attention has 1. "
       "rounding loss: the share of\n"
-      "the exact head's margin that rounding the weights takes. longest: the length up to which "
-      "these weights, rounded to\n"
-      "each type, are proven (up to 2^20).\n"
+      "the exact head's margin that rounding the weights takes, negative where it adds some. "
+      "longest: the length up to which\n"
+      "these weights, rounded to each type, are proven (up to 2^20). Seconds; a minute for lengths "
+      "of ten thousand or hundreds\n"
+      "of integers.\n"
       "\n"
       "JSON: {\"out\", \"task\": {\"rule\": \"lag\", \"token\" or \"last\", \"letters\", "
       "\"numbers\", \"hops\"}, \"format\", \"dtype\",\n"

@@ -195,5 +195,6 @@ TEST_CASE("construct: bad requests are one line with status 2") {
   refused("number-task --scale 0", "--scale");
   refused("number-task --scale nan", "--scale");
   refused("number-task --format onnx", "--format");
-  refused("mixed --length 5000", "4096");
+  refused("number-task --planes best,1", "not both");
+  refused("number-task --scale 1e9 --dtype f16", "F16");
 }
