@@ -137,12 +137,19 @@ class Stack {
     const auto found_queries = query_classes(queries, z, reading);
     const auto norms = key_norms(found_keys, constant, reading.rho);
     const double rest = rest_of_queries(queries, norms);
+    // What wrong tokens may put into a query, in each plane.
+    Doubles mixed;
+    for (const Plane& p : model_.planes) {
+      double most = 0;
+      for (const Query& query : found_queries) most = std::max(most, norm_in(query.vector, p).hi);
+      mixed.push_back(above(reading.rho.hi * wrong_[z] * most));
+    }
     for (const Query& query : found_queries) {
       if (task_.by_lag && query.wanted >= length_) continue;
       double e = 0;
       if (single_) {
         const auto query_errors = row_errors(layer.query, layer.norm, reading, query.sizes);
-        e = logit_error(query, reading.rho * totals_[z], norms, query_errors, key_errors);
+        e = logit_error(query, reading.rho * totals_[z], mixed, norms, query_errors, key_errors);
       }
       const double ratio = wrong_over_right(query, z, found_keys, constant, reading.rho, rest, e);
       if (!(ratio < 1024)) throw Rejected("wrong keys may outweigh the right ones by far");
@@ -469,9 +476,10 @@ class Stack {
     }
     return out;
   }
-  /// e, where the query has up to this weight.
-  double logit_error(const Query& query, const Range& weight, const Doubles& keys,
-                     const Doubles& query_errors, const Doubles& key_errors) const {
+  /// e, where the query has up to this weight, and what is mixed into it.
+  double logit_error(const Query& query, const Range& weight, const Doubles& mixed,
+                     const Doubles& keys, const Doubles& query_errors,
+                     const Doubles& key_errors) const {
     const auto error_in = [](const Doubles& r, const Plane& p) {
       return std::hypot(r[p.x], p.y == Plane::rest ? 0 : r[p.y]);
     };
@@ -479,8 +487,8 @@ class Stack {
     std::vector<std::array<double, 4>> all;
     for (size_t f = 0; f < model_.planes.size(); ++f) {
       const Plane& p = model_.planes[f];
-      all.push_back({(norm_in(query.vector, p) * weight).hi, error_in(query_errors, p), keys[f],
-                     error_in(key_errors, p)});
+      all.push_back({(norm_in(query.vector, p) * weight).hi + mixed[f], error_in(query_errors, p),
+                     keys[f], error_in(key_errors, p)});
       if (all[f][2] + all[f][3] > 0) ++planes;
     }
     const double products = 0x1p-20 + gamma(2 * planes + 8);

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -86,6 +87,9 @@ void Construction::check() {
     bad("--layers: a plain model has a layer for each hop, " + std::to_string(r.hops) + ", not " +
         std::to_string(r.layers));
   within("--length", r.length, 1, 1 << 24);
+  within("--alphabet", r.letters, rule == Rule::lag ? 1 : 2, rule == Rule::lag ? 702 : 26);
+  within(rule == Rule::lag ? "--integers" : "--leaf-digits", r.numbers, 1,
+         rule == Rule::lag ? 1000 : 10);
   texts_ = tasks::token_texts(r.kind, static_cast<std::int32_t>(r.letters),
                               static_cast<std::int32_t>(r.numbers));
   vocabulary_ = {rule, r.letters, r.numbers};
@@ -245,12 +249,26 @@ StackProof Construction::proof(double scale, DType dtype) const {
           request_.hops};
 }
 
-StackBounds Construction::bounds(double scale, Arithmetic arithmetic) const {
-  return proof(scale, request_.dtype).bounds(request_.length, arithmetic);
+double Construction::gap_at(double scale) const {
+  try {
+    return proof(scale, request_.dtype).bounds(request_.length, arithmetic()).gap;
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::bad_value) throw;
+    return -1;  // beyond the range of the type
+  }
 }
 
 void Construction::choose_scale(bool unproven) {
-  const auto gap = [&](double eighths) { return bounds(std::exp2(eighths / 8), arithmetic()).gap; };
+  if (const std::int64_t most = proof(1, request_.dtype).longest_checked(); request_.length > most)
+    throw Error(ErrorCode::too_large, "--length: ropewalk-check goes through up to " +
+                                          std::to_string(most) + " tokens of this model, not " +
+                                          std::to_string(request_.length));
+  std::map<double, double> known;
+  const auto gap = [&](double eighths) {
+    const auto [at, is_new] = known.emplace(eighths, 0.0);
+    if (is_new) at->second = gap_at(std::exp2(eighths / 8));
+    return at->second;
+  };
   // First octaves, then eighths of one.
   const auto first = [&](double wanted) -> std::optional<double> {
     double high = 0;
@@ -286,6 +304,7 @@ void Construction::choose_scale(bool unproven) {
   double at = scale_;
   const double last = request_.scale.value_or(largest_scale);
   for (double scale = request_.scale.value_or(1); scale <= last; scale *= 4) {
+    if (!request_.scale && !(gap_at(scale) > -1)) break;  // beyond the range of the type
     const std::int64_t here = proof(scale, request_.dtype).longest(arithmetic(), request_.length);
     if (here <= longest) continue;
     longest = here;
@@ -296,10 +315,10 @@ void Construction::choose_scale(bool unproven) {
                 "length " + std::to_string(request_.length) + " cannot be proven " +
                     (request_.scale ? "at this scale" : "at any scale") + " in " +
                     std::string(name(arithmetic())) + " arithmetic" +
-                    (longest == 0 ? ""
+                    (longest == 0 ? ":"
                                   : "; at scale " + shortest(at) + ", length " +
-                                        std::to_string(longest) + " can: ask for less") +
-                    ", or write it with --unproven");
+                                        std::to_string(longest) + " can: ask for less, or") +
+                    " write it with --unproven");
   scale_ = at;
   judge();
 }
@@ -336,10 +355,10 @@ std::vector<StoredAs> Construction::stored(std::int64_t limit) const {
       row.fits = true;
       row.real = p.bounds(request_.length, Arithmetic::real);
       row.loss = std::isfinite(meant) ? 1 - row.real.margin / meant : 0;
-      row.longest_real = p.longest(Arithmetic::real, limit);
+      row.longest_real = p.longest(Arithmetic::real, limit, request_.length);
       if (request_.form != Form::plain) {
         row.float32 = p.bounds(request_.length, Arithmetic::float32);
-        row.longest_float32 = p.longest(Arithmetic::float32, limit);
+        row.longest_float32 = p.longest(Arithmetic::float32, limit, request_.length);
       }
     } catch (const Error& e) {
       if (e.code() != ErrorCode::bad_value) throw;

@@ -90,7 +90,7 @@ class Construction {
   void judge();
   [[nodiscard]] WeightSet made(double scale, std::int64_t layers, DType dtype) const;
   [[nodiscard]] StackProof proof(double scale, DType dtype) const;
-  [[nodiscard]] StackBounds bounds(double scale, Arithmetic arithmetic) const;
+  [[nodiscard]] double gap_at(double scale) const;
 
   ConstructRequest request_;
   constructions::Vocabulary vocabulary_;

@@ -27,8 +27,9 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double slack = 0x1p-36;
 double down(double x) { return x - std::abs(x) * slack; }
 double up(double x) { return x + std::abs(x) * slack; }
-// Sums over up to 2^24 lags lose 2^-29 of themselves.
-constexpr double many = 1 + 0x1p-28;
+// What ropewalk-check gives away in errors and sums over lags is less than this each time: its
+// bounds are not to be below those claimed.
+double loose(double x) { return x * (1 + 0x1p-18); }
 // What float32 can lose below its smallest normal number, over all the terms of any sum here.
 constexpr double tiny = 0x1p-100;
 // The eps of a norm is the text, the double or the float of the config.
@@ -191,8 +192,8 @@ class Analysis {
     double off = 0;  // delta
     if (fl_.u != 0) {
       if (m_.norm_kind == NormKind::layer)
-        s.mean = up(errors / width + fl_.gamma(2 * m_.d + 16) * sizes / width + tiny);
-      off = up(3 * s.mean * s.mean + (2 * products + squares) / width + tiny);
+        s.mean = loose(errors / width + fl_.gamma(2 * m_.d + 16) * sizes / width + tiny);
+      off = loose(3 * s.mean * s.mean + (2 * products + squares) / width + tiny);
     }
     const Range square = square_of_stream();
     const auto widened = [&](double x) {
@@ -253,10 +254,10 @@ class Analysis {
         weights += std::abs(weight);
         (norm.g[c] == 0 ? exact_constant : constant) += std::abs(weight * norm.c[c]);
       }
-      result[r] = up(s.rho.hi * (errors + s.mean * (std::abs(sum) + 0x1p-40 * widths) +
-                                 fl_.gamma(terms + 8) * all) +
-                     fl_.gamma(terms + 8) * constant + fl_.gamma(terms + 2) * exact_constant +
-                     tiny * (1 + weights + widths));
+      result[r] = loose(s.rho.hi * (errors + s.mean * (std::abs(sum) + 0x1p-40 * widths) +
+                                    fl_.gamma(terms + 8) * all) +
+                        fl_.gamma(terms + 8) * constant + fl_.gamma(terms + 2) * exact_constant +
+                        tiny * (1 + weights + widths));
     }
     return result;
   }
@@ -370,7 +371,9 @@ class Analysis {
     double largest = 0;
     double parts = 0;
     for (std::size_t f = 0; f < q.size(); ++f) {
-      const double qf = weight * q[f].size();
+      // The right token's query, and what may be mixed into it.
+      const double qf =
+          weight * q[f].size() + head.rho.hi * head.query.leaked * head.largest_query[f];
       const double kf = head.key_size[f];
       const double qe = head.query_error[a][f].size();
       const double ke = head.key_error[f].size();
@@ -380,7 +383,7 @@ class Analysis {
       largest += whole;
       parts += qf + kf + qe + ke;
     }
-    return up(e + m_.scale * (1 + 0x1p-18) * (sum + 4 * fl_.u * largest) + tiny * (1 + parts));
+    return loose(e + m_.scale * (1 + 0x1p-18) * (sum + 4 * fl_.u * largest) + tiny * (1 + parts));
   }
 
   // The scaled logit of a query class on a key vector at every lag; at lag 0 alone where no plane
@@ -448,7 +451,7 @@ class Analysis {
         result.margin =
             std::min(result.margin, rho * p * least_lead(x, wanted) - rho * leak - 2 * e);
       }
-    z = up(z * many) + (fl_.u != 0 ? n_ * tiny : 0);
+    z = loose(z) + (fl_.u != 0 ? n_ * tiny : 0);
     // Where underflow counts, the right key must not be lost in it.
     const bool counts = std::isfinite(z) && (fl_.u == 0 || z < 1024);
     result.wrong = counts ? up(z / (1 + z)) : 1.0;
@@ -551,7 +554,7 @@ class Analysis {
         const double error = writing_error(layer, stream, value, value_error, c);
         // Joining the stream.
         const double joined = before > 0 && error > 0 ? fl_.u * (before + magnitude(r) + error) : 0;
-        error_[c] = up(error_[c] + error + joined);
+        error_[c] = loose(error_[c] + error + joined);
       }
       hull_[c] = {hull_[c].lo + r.lo, hull_[c].hi + r.hi};
     }
@@ -571,7 +574,7 @@ class Analysis {
       sum += std::abs(w) * (value_error[k] + lost * (size + value_error[k]));
       weights += std::abs(w);
     }
-    return up((1 + fl_.zeta) * sum + tiny * (1 + weights));
+    return loose((1 + fl_.zeta) * sum + tiny * (1 + weights));
   }
 
   // *Gap.*
@@ -660,6 +663,16 @@ StackProof::StackProof(const Model& model, const Vocabulary& vocabulary, int hop
 StackProof::~StackProof() = default;
 StackProof::StackProof(StackProof&&) noexcept = default;
 
+std::int64_t StackProof::longest_checked() const {
+  const StackStructure& m = parts_->model;
+  double each = 0;
+  for (const HopLayer& layer : m.layers)
+    each += static_cast<double>((m.planes.size() + 1) * (layer.keys.size() + 3)) *
+            static_cast<double>(m.vocabulary.queries());
+  constexpr double steps = 1.9e10;
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(steps / each) - 1000, 0, longest_proof);
+}
+
 StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const {
   if (length < 1 || length > longest_proof)
     throw Error(ErrorCode::bad_value, "a length must lie in 1.." + std::to_string(longest_proof) +
@@ -669,17 +682,19 @@ StackBounds StackProof::bounds(std::int64_t length, Arithmetic arithmetic) const
   return Analysis(parts_->model, parts_->turns, length, arithmetic).run();
 }
 
-std::int64_t StackProof::longest(Arithmetic arithmetic, std::int64_t limit) const {
+std::int64_t StackProof::longest(Arithmetic arithmetic, std::int64_t limit,
+                                 std::int64_t known) const {
   const auto holds = [&](std::int64_t n) { return bounds(n, arithmetic).proven(); };
+  limit = std::min(limit, longest_checked());
   if (limit < 1 || !holds(1)) return 0;
-  std::int64_t low = 1;
-  std::int64_t high = 2;
+  std::int64_t low = known > 1 && known <= limit && holds(known) ? known : 1;
+  std::int64_t high = 2 * low;
   while (high <= limit && holds(high)) {
     low = high;
     high *= 2;
   }
   high = std::min(high, limit + 1);  // does not hold, or lies beyond
-  while (high - low > 1) {
+  while (high - low > 1 + low / 4096) {
     const std::int64_t middle = low + (high - low) / 2;
     (holds(middle) ? low : high) = middle;
   }

@@ -54,10 +54,15 @@ class StackProof {
   /// O(hops length queries keys planes); O(hops) where no plane turns.
   [[nodiscard]] StackBounds bounds(std::int64_t length, Arithmetic arithmetic) const;
 
-  /// The largest length up to `limit` that is proven, 0 where length 1 has none. Bounds fall
-  /// with the length, so it is found by bisection; every length below it is proven with it.
-  /// Guarantee, cost and errors as bounds, times the logarithm of the limit.
-  [[nodiscard]] std::int64_t longest(Arithmetic arithmetic, std::int64_t limit) const;
+  /// The largest length up to `limit`, and up to longest_checked(), that is proven, 0 where length
+  /// 1 is not; beyond 4096 to within that part of itself. Bounds fall with the length, so it is
+  /// found by bisection, from `known` on where that is proven; every length below it is proven with
+  /// it. Guarantee, cost and errors as bounds, times the logarithm of the limit.
+  [[nodiscard]] std::int64_t longest(Arithmetic arithmetic, std::int64_t limit,
+                                     std::int64_t known = 1) const;
+
+  /// The largest length that ropewalk-check goes through for this model.
+  [[nodiscard]] std::int64_t longest_checked() const;
 
  private:
   struct Parts;

@@ -132,7 +132,7 @@ void WeightSet::add_normed(const Transformer<double>& model, const HeadShape& sh
   d += d % 2;
   const Index head = gptj ? d : head_rows;
   // Planning makes such a model some forty times.
-  constexpr Index most = Index{1} << 26;
+  constexpr Index most = Index{1} << 24;
   if (options.layers * 4 * d * head > most)
     throw Error(ErrorCode::too_large, std::to_string(options.layers) + " layers of width " +
                                           std::to_string(d) + " hold more than " +

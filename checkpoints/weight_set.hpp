@@ -54,7 +54,7 @@ struct WeightSetOptions {
 class WeightSet {
  public:
   /// Throws Error(bad_value) where the model's planes are not those of the shape, for fewer layers
-  /// than hops, and for numbers beyond the range of the type; Error(too_large) beyond 2^26
+  /// than hops, and for numbers beyond the range of the type; Error(too_large) beyond 2^24
   /// weights. Cost: O(size of the weights).
   WeightSet(const constructions::Transformer<double>& model, const HeadShape& shape,
             const WeightSetOptions& options);

@@ -41,7 +41,7 @@ std::int64_t whole(const std::string& flag, const std::string& text) {
   const theory::Integer value = parse_integer(flag, text);
   constexpr std::int64_t most = std::int64_t{1} << 40;
   if (value < 1 || value > most)
-    throw Error(ErrorCode::bad_value, flag + " must be at least 1, not " + value.str());
+    throw Error(ErrorCode::bad_value, flag + " must lie in 1..2^40, not " + value.str());
   return static_cast<std::int64_t>(value);
 }
 
@@ -193,7 +193,7 @@ std::string card(const Construction& made, const std::string& command, const std
         made.proven() && !plain ? made.float32().gap : made.real().gap);
   else
     text += fmt::format("**Not proven** at length {}: written with --unproven.\n\n", r.length);
-  text += "Made by\n\n    " + command + " --out " + folder + "\n\n";
+  text += "Made by\n\n    " + command + " --out '" + folder + "'\n\n";
   if (plain) {
     text +=
         "The matrices of `model.safetensors`: `embedding` and `unembedding` have a row per token; "

@@ -161,6 +161,11 @@ void keep_in_mind(const char* path) {
       return;
     }
 }
+// From a signal handler too: files before the folder that holds them.
+void remove_partial() {
+  for (auto slot = partial.rbegin(); slot != partial.rend(); ++slot)
+    if (const char* path = *slot; path != nullptr && unlink(path) != 0) rmdir(path);
+}
 void forget(const char* path) {
   for (auto& slot : partial)
     if (slot == path) slot = nullptr;
@@ -233,6 +238,8 @@ NewFolder::NewFolder(const std::string& path, bool force, const std::vector<std:
   namespace fs = std::filesystem;
   std::error_code problem;
   const fs::file_status status = fs::status(path, problem);
+  if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(path, problem)))
+    throw Error(ErrorCode::file, path + ": a link that leads nowhere");
   if (fs::exists(status)) {
     if (!fs::is_directory(status)) throw Error(ErrorCode::file, path + ": not a folder");
     for (const auto& entry : fs::directory_iterator(path, problem)) {
@@ -365,11 +372,19 @@ void end_on_interrupt() {
     // A second signal may reach another thread while this one is ending the process.
     static std::atomic_flag ending;
     if (ending.test_and_set()) return;
-    for (auto slot = partial.rbegin(); slot != partial.rend(); ++slot)
-      if (const char* path = *slot; path != nullptr && unlink(path) != 0) rmdir(path);
+    remove_partial();
     [[maybe_unused]] const auto written = write(STDERR_FILENO, message.data(), message.size());
     _exit(undecided);
   });
+  // Other ends are as they were, but leave nothing half-written either; a file that may not grow is
+  // an error like a full disk.
+  for (const int end : {SIGTERM, SIGHUP, SIGPIPE})
+    std::signal(end, [](int signal) {
+      remove_partial();
+      std::signal(signal, SIG_DFL);
+      raise(signal);
+    });
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool draws_progress() { return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
