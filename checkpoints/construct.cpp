@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -254,7 +255,7 @@ double Construction::gap_at(double scale) const {
     return proof(scale, request_.dtype).bounds(request_.length, arithmetic()).gap;
   } catch (const Error& e) {
     if (e.code() != ErrorCode::bad_value) throw;
-    return -1;  // beyond the range of the type
+    return -std::numeric_limits<double>::infinity();  // beyond the range of the type
   }
 }
 
@@ -304,7 +305,7 @@ void Construction::choose_scale(bool unproven) {
   double at = scale_;
   const double last = request_.scale.value_or(largest_scale);
   for (double scale = request_.scale.value_or(1); scale <= last; scale *= 4) {
-    if (!request_.scale && !(gap_at(scale) > -1)) break;  // beyond the range of the type
+    if (!request_.scale && std::isinf(gap_at(scale))) break;  // beyond the range of the type
     const std::int64_t here = proof(scale, request_.dtype).longest(arithmetic(), request_.length);
     if (here <= longest) continue;
     longest = here;
