@@ -356,6 +356,7 @@ std::vector<StoredAs> Construction::stored(std::int64_t limit) const {
       row.fits = true;
       row.real = p.bounds(request_.length, Arithmetic::real);
       row.loss = std::isfinite(meant) ? 1 - row.real.margin / meant : 0;
+      row.checked = std::min(limit, p.longest_checked());
       row.longest_real = p.longest(Arithmetic::real, limit, request_.length);
       if (request_.form != Form::plain) {
         row.float32 = p.bounds(request_.length, Arithmetic::float32);

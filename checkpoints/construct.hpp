@@ -44,6 +44,7 @@ struct StoredAs {
   double loss = 0;      ///< share of the exact head's margin that rounding takes (real arithmetic)
   StackBounds real;     ///< at the length asked for
   StackBounds float32;  ///< gap 0 for plain
+  std::int64_t checked = 0;  ///< the lengths below end here at the latest
   std::int64_t longest_real = 0;
   std::int64_t longest_float32 = 0;
 };
@@ -75,7 +76,8 @@ class Construction {
   [[nodiscard]] bool proven() const {
     return (arithmetic() == Arithmetic::real ? real_ : float32_).proven();
   }
-  /// The same numbers, rounded to every type of the form. Lengths are searched up to `limit`.
+  /// The same numbers, rounded to every type of the form. Lengths are searched up to `limit`, and
+  /// no farther than ropewalk-check goes.
   [[nodiscard]] std::vector<StoredAs> stored(std::int64_t limit) const;
   /// The text of every token.
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }

@@ -300,6 +300,7 @@ int run(const Arguments& args, const std::string& command) {
         row["margin"] = s.real.margin / made.scale();
         row["loss"] = s.loss;
         row["gap_real"] = s.real.gap;
+        row["checked"] = s.checked;
         row["longest_real"] = s.longest_real;
         row["gap_float32"] = request.form == Form::plain ? Json(nullptr) : Json(s.float32.gap);
         row["longest_float32"] =
@@ -349,7 +350,7 @@ int run(const Arguments& args, const std::string& command) {
       continue;
     }
     const auto longest = [&](std::int64_t n) {
-      return n == 0 ? std::string("none") : (n == far ? ">= " : "") + std::to_string(n);
+      return n == 0 ? std::string("none") : (n == s.checked ? ">= " : "") + std::to_string(n);
     };
     std::cout << fmt::format("  {:<9}   {:>13.2e}   {:>14}   {:>16}\n", checkpoints::name(s.dtype),
                              s.loss, longest(s.longest_real),
@@ -432,7 +433,8 @@ void add_construct(CLI::App& root, int& exit_code) {
       "rounding loss: the share of\n"
       "the exact head's margin that rounding the weights takes, negative where it adds some. "
       "longest: the length up to which\n"
-      "these weights, rounded to each type, are proven (up to 2^20). Seconds; a minute for lengths "
+      "these weights, rounded to each type, are proven, as far as is looked (checked). Seconds; a "
+      "minute for lengths "
       "of ten thousand or hundreds\n"
       "of integers.\n"
       "\n"
@@ -442,7 +444,8 @@ void add_construct(CLI::App& root, int& exit_code) {
       "\"scale\", \"smallest_scale\", \"proven\",\n"
       "\"real\": {\"gap\", \"mass\": [by hop]}, \"float32\": the same or null, \"stored\": "
       "[{\"dtype\", \"fits\", \"margin\" (per unit of\n"
-      "scale), \"loss\", \"gap_real\", \"longest_real\", \"gap_float32\", \"longest_float32\"}], "
+      "scale), \"loss\", \"gap_real\", \"checked\", \"longest_real\", \"gap_float32\", "
+      "\"longest_float32\"}], "
       "\"certificate\", \"bytes\"}.\n"
       "\n"
       "Exit status: 0; 2 for bad input; 3 if it cannot be proven, or if interrupted; 4 for a "

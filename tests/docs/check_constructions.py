@@ -40,7 +40,7 @@ def row_of(arguments, binary):
             cells.append("-")
         else:
             both = [s["longest_real"], s["longest_float32"]]
-            cells.append(", ".join("≥ " * (n >= 2**20) + str(n) for n in dict.fromkeys(both)))
+            cells.append(", ".join("≥ " * (n == s["checked"]) + str(n) for n in dict.fromkeys(both)))
     cells += [f"{100 * stored[d]['loss']:.2f} %" if stored[d]["fits"] else "-" for d in ("BF16", "F16")]
     return f"| `{arguments}` | {' | '.join(cells)} |"
 
