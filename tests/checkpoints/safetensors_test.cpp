@@ -33,6 +33,19 @@ TEST_CASE("a safetensors file: tensors, shapes, metadata") {
   refuses(ErrorCode::bad_value, "FILE: no tensor 'c'", [&] { (void)c.tensor("c"); });
 }
 
+TEST_CASE("a header whose length begins like another format is still one of safetensors") {
+  // 0x280 begins like a pickle, 0x4b50 like a ZIP archive.
+  for (const std::size_t length : {0x280, 0x380, 0x4b50}) {
+    std::string header = "{" + entry("a", "[]", 0, 4) + "}";
+    header.resize(length, ' ');
+    const Folder folder;
+    std::ofstream(folder / "model.safetensors", std::ios::binary) << safetensors(header, raw(7.0F));
+    const Checkpoint c = open_checkpoint(folder / "model.safetensors");
+    CHECK(c.format == "safetensors");
+    CHECK(values(c.tensor("a")) == std::vector<double>{7});
+  }
+}
+
 TEST_CASE("every element type of safetensors is read") {
   for (const auto& [dtype, bytes] : {std::pair{"F64", 8},
                                      {"F32", 4},

@@ -25,7 +25,7 @@ TASKS = {  # of evaluate: the task of construct, its vocabulary, the rest of the
     "letter": ("letter-task", "--alphabet 5 --leaf-digits 3", "--hops 2 --layers 3", "1-2"),
     "index": ("index", "--alphabet 5 --integers 5", "--head-dim 12", "1"),
     "retrieval": ("retrieval", "--alphabet 4 --leaf-digits 3", "", "1"),
-    "mixed": ("mixed", "--alphabet 4 --leaf-digits 3", "--layers 2", "1"),
+    "mixed": ("mixed", "--alphabet 4 --leaf-digits 3", "", "1"),
 }
 
 
