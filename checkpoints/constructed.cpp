@@ -71,9 +71,11 @@ std::optional<Constructed> constructed(const Checkpoint& checkpoint) {
 }
 
 tasks::Options fitted(const Constructed& model, tasks::Options options) {
+  const bool counts = options.kind == tasks::Kind::number || options.kind == tasks::Kind::index;
+  if (counts != (model.rule == Rule::lag)) return options;  // another task: check_task says so
   const auto number = static_cast<std::int32_t>(std::min<std::int64_t>(model.numbers, 65'536));
   options.letters = static_cast<std::int32_t>(std::min<std::int64_t>(model.letters, 1 << 20));
-  if (options.kind == tasks::Kind::number || options.kind == tasks::Kind::index) {
+  if (counts) {
     options.integers = number;
     options.window = std::max(options.window, number);
   } else {
