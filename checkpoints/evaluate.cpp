@@ -1,6 +1,7 @@
 #include "checkpoints/evaluate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -63,6 +64,7 @@ void judge(Seen& seen, const Rows<float>& logits, std::int32_t answer) {
   Eigen::RowVectorXf others = logits.row(0);
   others(answer) = -std::numeric_limits<float>::infinity();
   seen.gap = static_cast<double>(own) - static_cast<double>(others.maxCoeff());
+  if (logits.row(0).hasNaN()) seen.gap = std::numeric_limits<double>::quiet_NaN();
   seen.right = seen.gap > 0;
 }
 
@@ -76,7 +78,7 @@ TaskRow row_of(std::span<const Seen> seen, std::optional<int> hops) {
     ++row.tally.samples;
     row.tally.right += one.right ? 1 : 0;
     // A gap that is not a number (NaN weights) is no gap.
-    if (!(one.gap >= row.min_gap)) row.min_gap = one.gap;
+    if (!(one.gap >= row.min_gap) && !std::isnan(row.min_gap)) row.min_gap = one.gap;
     row.right_mass.resize(one.right_mass.size(), 1);
     for (std::size_t l = 0; l < one.right_mass.size(); ++l)
       row.right_mass[l] = std::min(row.right_mass[l], one.right_mass[l]);

@@ -37,11 +37,11 @@ const std::vector<std::string> names{
     "README.md",         "certificate.json", "config.json",          "exact.json",
     "model.safetensors", "tokenizer.json",   "tokenizer_config.json"};
 
-std::int64_t whole(const std::string& flag, const std::string& text) {
+std::int64_t whole(const std::string& flag, const std::string& text, std::int64_t most) {
   const theory::Integer value = parse_integer(flag, text);
-  constexpr std::int64_t most = std::int64_t{1} << 40;
   if (value < 1 || value > most)
-    throw Error(ErrorCode::bad_value, flag + " must lie in 1..2^40, not " + value.str());
+    throw Error(ErrorCode::bad_value,
+                flag + " must lie in 1.." + std::to_string(most) + ", not " + value.str());
   return static_cast<std::int64_t>(value);
 }
 
@@ -62,20 +62,15 @@ ConstructRequest read(const Arguments& args) {
             : dtype == "f32"  ? DType::f32
             : dtype == "bf16" ? DType::bf16
                               : DType::f16;
-  if (!args.letters.empty()) r.letters = whole("--alphabet", args.letters);
-  if (!args.integers.empty()) r.numbers = whole("--integers", args.integers);
-  if (!args.digits.empty()) r.numbers = whole("--leaf-digits", args.digits);
-  if (!args.hops.empty()) {
-    const std::int64_t hops = whole("--hops", args.hops);
-    if (hops > 64)
-      throw Error(ErrorCode::bad_value, "--hops must lie in 1..64, not " + std::to_string(hops));
-    r.hops = static_cast<int>(hops);
-  }
-  if (!args.layers.empty()) r.layers = whole("--layers", args.layers);
-  r.length = whole("--length", args.length);
+  if (!args.letters.empty()) r.letters = whole("--alphabet", args.letters, 702);
+  if (!args.integers.empty()) r.numbers = whole("--integers", args.integers, 1000);
+  if (!args.digits.empty()) r.numbers = whole("--leaf-digits", args.digits, 10);
+  if (!args.hops.empty()) r.hops = static_cast<int>(whole("--hops", args.hops, 64));
+  if (!args.layers.empty()) r.layers = whole("--layers", args.layers, 1024);
+  r.length = whole("--length", args.length, longest_proof);
   if (!args.base.empty()) r.base = parse_rational("--base", args.base);
   if (!args.head_dim.empty()) {
-    const std::int64_t dim = whole("--head-dim", args.head_dim);
+    const std::int64_t dim = whole("--head-dim", args.head_dim, 2048);
     if (dim % 2 != 0)
       throw Error(ErrorCode::bad_value, "--head-dim must be even, not " + std::to_string(dim));
     r.turning = dim / 2;
@@ -86,7 +81,7 @@ ConstructRequest read(const Arguments& args) {
       const std::size_t comma = std::min(args.planes.find(',', from), args.planes.size());
       if (args.planes.substr(from, comma - from) == "best")
         throw Error(ErrorCode::bad_value, "--planes: write best, or IDs, not both");
-      r.planes.push_back(whole("--planes", args.planes.substr(from, comma - from)));
+      r.planes.push_back(whole("--planes", args.planes.substr(from, comma - from), 1024));
       from = comma + 1;
     }
   r.centred = args.centred;

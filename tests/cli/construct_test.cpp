@@ -90,6 +90,24 @@ TEST_CASE("construct: what it writes is evaluated, with the mass on the right po
   CHECK(beyond.err.find("warning") != std::string::npos);
 }
 
+TEST_CASE("construct: one logit that is not a number is no gap, whatever the others are") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  REQUIRE(run(small + " --out " + out).code == 0);
+  // The bias of the last letter: the last tensor of the file.
+  std::fstream weights(out + "/model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+  weights.seekp(-4, std::ios::end);
+  weights.write("\0\0\xc0\x7f", 4);
+  weights.close();
+  const Run seen = run("evaluate " + out + " --task index --count 20 --json");
+  CHECK(seen.code == 0);
+  const Json all = seen.json();
+  for (const Json& row : all["rows"]) {
+    CHECK(row["min_gap"].is_null());
+    CHECK(row["accuracy"]["value"] == 0.0);
+  }
+}
+
 TEST_CASE("construct: tokenizer and evaluate agree on text") {
   const Folder folder;
   const std::string out = folder / "model";
