@@ -182,7 +182,7 @@ constexpr Index vocabulary_part = 16384;
 template <class S>
 struct Attention {
   std::vector<Rows<S>> logits, weights;
-  Rows<S> mixed;  // tokens x heads * width of a value
+  Rows<S> mixed;  // queries x heads * width of a value
 };
 
 // Logits of query rows [from, from + block.rows()) on keys [first, first + block.cols()), in place
@@ -212,16 +212,17 @@ void soften(Eigen::Ref<Rows<S>> block, Index from, Index first, const LogitRule&
   }
 }
 
+// Of the queries from `begin` on.
 template <class S>
 Attention<S> attend(const Model& model, const Rows<S>& q, const Rows<S>& k, const Rows<S>& v,
-                    const LogitRule& rule, bool keep) {
+                    const LogitRule& rule, bool keep, Index begin) {
   const Index n = q.rows();
   const Index d = model.head_dim;
   const Index share = model.heads / model.kv_heads;
   const Index width = v.cols() / model.kv_heads;
   Attention<S> result;
-  result.mixed.resize(n, model.heads * width);
-  Rows<S> room(std::min(block_rows, n), n);
+  result.mixed.resize(n - begin, model.heads * width);
+  Rows<S> room(std::min(block_rows, n - begin), n);
   for (Index h = 0; h < model.heads; ++h) {
     const Index at = h * d;
     const Index key = h / share * d;
@@ -229,7 +230,7 @@ Attention<S> attend(const Model& model, const Rows<S>& q, const Rows<S>& k, cons
       result.logits.emplace_back(Rows<S>::Constant(n, n, -std::numeric_limits<S>::infinity()));
       result.weights.emplace_back(Rows<S>::Zero(n, n));
     }
-    for (Index from = 0; from < n; from += block_rows) {
+    for (Index from = begin; from < n; from += block_rows) {
       const Index rows = std::min(block_rows, n - from);
       const Index first = rule.window ? std::max<Index>(0, from - *rule.window + 1) : 0;
       const Index cols = from + rows - first;
@@ -239,7 +240,7 @@ Attention<S> attend(const Model& model, const Rows<S>& q, const Rows<S>& k, cons
       soften<S>(block, from, first, rule, keep ? &result.logits.back() : nullptr);
       if (keep) result.weights.back().block(from, first, rows, cols) = block;
       gemm<S>(false, rows, width, cols, block.data(), cols, &v(first, h / share * width), v.cols(),
-              &result.mixed(from, h * width), result.mixed.cols());
+              &result.mixed(from - begin, h * width), result.mixed.cols());
     }
   }
   return result;
@@ -372,11 +373,19 @@ std::vector<Rows<S>> forward(const Model& model, std::span<const Tokens> inputs,
     stream.push_back(std::move(x));
   }
 
-  for (std::size_t l = 0; l < model.layers.size(); ++l) {
-    if (options.progress)
-      options.progress(static_cast<double>(l) / static_cast<double>(model.layers.size()));
-    const bool watched = watch && (!options.watches || options.watches(l));
-    if (!watched && adds_nothing(model.layers[l])) continue;
+  const auto is_watched = [&](std::size_t l) {
+    return watch && (!options.watches || options.watches(l));
+  };
+  const auto runs = [&](std::size_t l) { return is_watched(l) || !adds_nothing(model.layers[l]); };
+  std::size_t end = model.layers.size();
+  while (end > 0 && !runs(end - 1)) --end;
+
+  for (std::size_t l = 0; l < end; ++l) {
+    if (options.progress) options.progress(static_cast<double>(l) / static_cast<double>(end));
+    if (!runs(l)) continue;
+    const bool keep = is_watched(l) && options.keep_attention;
+    // Behind the last layer nothing reads the other rows.
+    const bool last_row = l + 1 == end && !options.every_position && !keep;
     Layer parts = model.layers[l];
     if (adds_nothing(parts.down, parts.after_mlp)) parts.gate = parts.up = parts.down = {};
     const LayerWeights<S> layer(parts, model);
@@ -388,7 +397,7 @@ std::vector<Rows<S>> forward(const Model& model, std::span<const Tokens> inputs,
     tbb::parallel_for(std::size_t{0}, stream.size(), [&](std::size_t i) {
       Rows<S>& x = stream[i];
       const LayerRule<S>& rule = rules.at(x.rows());
-      const Rows<S> normed = layer.before_attention(x);
+      Rows<S> normed = layer.before_attention(x);
       Rows<S> q = layer.q(normed);
       Rows<S> k = layer.k(normed);
       const Rows<S> v = layer.v(normed);
@@ -398,11 +407,15 @@ std::vector<Rows<S>> forward(const Model& model, std::span<const Tokens> inputs,
       Rows<S> turned_k = k;
       rotate(turned_q, model.head_dim, rule.pairing, rule.table);
       rotate(turned_k, model.head_dim, rule.pairing, rule.table);
-      const bool keep = watched && options.keep_attention;
-      const Attention<S> attention = attend(model, turned_q, turned_k, v, rule.rule, keep);
-      if (watched)
+      const Attention<S> attention =
+          attend(model, turned_q, turned_k, v, rule.rule, keep, last_row ? x.rows() - 1 : 0);
+      if (is_watched(l))
         watch(Pass<S>{i, l, rule.rule, rule.pairing, model.head_dim, rule.table, x, q, k, v,
                       turned_q, turned_k, attention.logits, attention.weights});
+      if (last_row) {
+        x = Rows<S>(x.bottomRows(1));
+        normed = Rows<S>(normed.bottomRows(1));
+      }
       const Rows<S> attended = layer.after_attention(layer.out(attention.mixed));
       if (!model.parallel) x += attended;
       const Rows<S> thought = think(layer, layer.before_mlp ? layer.before_mlp(x) : normed, model);

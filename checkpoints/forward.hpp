@@ -92,9 +92,11 @@ struct ForwardOptions {
 /// computes numbers (Error(bad_value) otherwise).
 /// Guarantee: Heuristic: ordinary rounding in S; rotations and masks are those of theory::resolve.
 /// Cost: per input of n tokens 2 n x parameters + 2 n^2 x heads x head_dim x layers
-/// multiplications; none for an MLP that adds nothing to the stream (adds_nothing) and for a layer
-/// that adds nothing and is not watched: numbers in there are not looked at. Memory: hidden states
-/// of all inputs, one layer's weights, and per thread one input's work.
+/// multiplications; of the last layer only what the last position needs, unless every position is
+/// asked for or that layer's attention kept; none for an MLP that adds nothing to the stream
+/// (adds_nothing) and for a layer that adds nothing and is not watched: numbers in there are not
+/// looked at. Memory: hidden states of all inputs, one layer's weights, and per thread one input's
+/// work.
 template <class S>
 [[nodiscard]] std::vector<Rows<S>> forward(const Model& model, std::span<const Tokens> inputs,
                                            const ForwardOptions& options = {},

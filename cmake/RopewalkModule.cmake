@@ -4,8 +4,8 @@
 #     SOURCES formula.cpp …          compiled into the static library ropewalk_theory
 #     HEADERS formula.hpp …          public; installed; each must compile alone
 #     DEPENDS Eigen3::Eigen …        linked publicly: other modules and libraries its headers show
-#     BUILD_DEPENDS fmt::fmt-header-only …)   libraries that only the .cpp files use; consumers of
-#                                    the installed module need not have those that are header-only
+#     BUILD_DEPENDS ZLIB::ZLIB …)    libraries that only the .cpp files use; consumers of the
+#                                    installed module need not have those that are header-only
 #
 # gives the target ropewalk::theory. What consumers must find is repeated in
 # cmake/ropewalkConfig.cmake.in. Includes are rooted at the top of the tree both in the build
@@ -25,7 +25,8 @@ target_compile_options(
 
 if(ROPEWALK_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined)
+  # Of the millions of addresses in such a program, none waits for the start.
+  add_link_options(-fsanitize=address,undefined -no-pie)
   add_compile_definitions(_GLIBCXX_ASSERTIONS ROPEWALK_SANITIZED)
 endif()
 

@@ -8,7 +8,9 @@
 # ROPEWALK_SHARED_DIR (optional data beside the checkout; cases that read it are skipped where it is
 # absent), ROPEWALK_BINARY (the built command) and ROPEWALK_PYTHON (an interpreter that sees mpmath).
 #
-# UNOPTIMISED is for tests that wait for other programs: they are compiled in half the time.
+# RUNS_PROGRAMS is for tests that wait for other programs: they are compiled without optimisation, in
+# half the time. Under the sanitizers nobody looks for leaks in these programs, which would take as
+# long as most of them run; the tests of the libraries do.
 #
 # Catch2 2 and 3 both work: what differs is here and in tests/catch.hpp. Test sources include
 # "tests/catch.hpp" and link ropewalk_catch, which brings main().
@@ -30,8 +32,11 @@ else()
   target_link_libraries(ropewalk_catch INTERFACE Catch2::Catch2WithMain)
 endif()
 
+# Of tests that run programs.
+set(ropewalk_program_environment "ASAN_OPTIONS=detect_leaks=0")
+
 function(ropewalk_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "UNOPTIMISED" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS_PROGRAMS" "" "SOURCES;LINK")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ropewalk_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -51,13 +56,15 @@ function(ropewalk_test name)
             "ROPEWALK_BINARY=\"${PROJECT_BINARY_DIR}/bin/ropewalk\""
             "ROPEWALK_PYTHON=\"${ROPEWALK_PYTHON}\"")
   set(kind test)
-  if(arg_UNOPTIMISED)
-    set(kind unoptimised_test)
+  set(environment "")
+  if(arg_RUNS_PROGRAMS)
+    set(kind test_of_programs)
+    set(environment ENVIRONMENT "${ropewalk_program_environment}")
     target_compile_options(${name} PRIVATE -O0)
   endif()
   ropewalk_precompile(${name} ${kind} "${PROJECT_SOURCE_DIR}/tests/catch.hpp")
   catch_discover_tests(
     ${name}
     TEST_PREFIX "${name}/"
-    PROPERTIES TIMEOUT 900 SKIP_REGULAR_EXPRESSION "ropewalk test skipped:")
+    PROPERTIES TIMEOUT 900 SKIP_REGULAR_EXPRESSION "ropewalk test skipped:" ${environment})
 endfunction()

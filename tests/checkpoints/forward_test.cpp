@@ -102,6 +102,18 @@ TEST_CASE("every family computes what transformers computes") {
     CHECK(difference(in_float.front(), matrix(expected, "logits")) < 2e-5);
     const auto in_double = forward<double>(model, std::span(&tokens, 1), options);
     CHECK(difference(in_double.front(), matrix(expected, "logits")) < 2e-5);
+    // The next token alone, for which the last layer is not run at the other positions; watchers
+    // see all of them.
+    ForwardOptions next;
+    next.keep_attention = false;
+    std::vector<Eigen::Index> rows;
+    const auto last =
+        forward<double>(model, std::span(&tokens, 1), next, [&](const Pass<double>& pass) {
+          rows.push_back(pass.entering.rows());
+          CHECK(pass.rotated_q.rows() == pass.entering.rows());
+        });
+    CHECK(rows == std::vector<Eigen::Index>(seen, std::ssize(tokens)));
+    CHECK(difference<double>(last.front(), in_double.front().bottomRows(1)) < 1e-12);
     // The test can fail: without rotation the logits are others.
     options.rotation = Rotation::none;
     CHECK(difference(forward<double>(model, std::span(&tokens, 1), options).front(),
