@@ -230,7 +230,9 @@ TEST_CASE("forward: branches that end in zeros change nothing in a model with no
   };
   const auto logits = [&](const Model& of, bool watched) {
     const Watcher<float> watcher = [](const Pass<float>&) {};
-    return forward<float>(of, std::span(&tokens, 1), {}, watched ? watcher : Watcher<float>())
+    ForwardOptions options;
+    options.every_position = true;
+    return forward<float>(of, std::span(&tokens, 1), options, watched ? watcher : Watcher<float>())
         .front();
   };
   Model idle = model;

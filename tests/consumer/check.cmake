@@ -39,10 +39,10 @@ if(NOT printed STREQUAL "ropewalk-check ${VERSION}")
 endif()
 
 # The licence promise: no GPL library on the link line. GMP, MPFR, MPFI and fplll are LGPL, the QD that
-# fplll may use is BSD-like, TBB is Apache-2.0, toml++ is MIT, SQLite in the public domain, Open MPI and what it stands on (hwloc, libevent, PMIx;
+# fplll may use is BSD-like, TBB is Apache-2.0, toml++ and fmt are MIT, SQLite in the public domain, Open MPI and what it stands on (hwloc, libevent, PMIx;
 # libudev is LGPL) BSD; Clp and CoinUtils are under the EPL, what
 # they call (LAPACK, BLAS, also those of ATLAS, bzip2, zlib) under BSD-like licences; the rest is the compiler's and the system's own runtime.
-set(allowed "gmp|mpfr|mpfi|fplll|qd|tbb|tomlplusplus|Clp|CoinUtils|lapack|blas|atlas|cblas|f77blas|bz2|z")
+set(allowed "gmp|mpfr|mpfi|fplll|qd|tbb|fmt|tomlplusplus|Clp|CoinUtils|lapack|blas|atlas|cblas|f77blas|bz2|z")
 string(APPEND allowed "|sqlite3|openblas|pcre2-8|mpi|mpi_cxx|open-rte|open-pal|hwloc|event_core.*|event_pthreads.*|udev|cap|pmix|util|ltdl|dl")
 string(APPEND allowed "|stdc[+][+]|gcc_s|gfortran|quadmath|m|c|asan|ubsan|pthread|dl|rt")
 file(
