@@ -30,6 +30,8 @@ double up(double x) { return x + std::abs(x) * slack; }
 // What ropewalk-check gives away in errors and sums over lags is less than this each time: its
 // bounds are not to be below those claimed.
 double loose(double x) { return x * (1 + 0x1p-18); }
+// And 2^-16 less than was found at the end: eight decimals, rounded down.
+double claimed(double x) { return std::floor((x - 0x1p-16) * 1e8) / 1e8; }
 // What float32 can lose below its smallest normal number, over all the terms of any sum here.
 constexpr double tiny = 0x1p-100;
 // The eps of a norm is the text, the double or the float of the config.
@@ -157,13 +159,14 @@ class Analysis {
       now.right = down((1 - attended.wrong) * rho.lo * value.right * (1 - fl_.zeta));
       now.leaked = up(rho.hi * (attended.wrong * value.total.hi + value.leaked) * (1 + fl_.zeta));
       if (!(now.total.lo > 0) || !std::isfinite(now.total.hi)) {
-        bounds.mass.resize(static_cast<std::size_t>(m_.hops), 0.0);
+        bounds.mass.assign(static_cast<std::size_t>(m_.hops), 0.0);
         return bounds;
       }
       write(layer, stream, value, now);
       written_.push_back(now);
     }
-    bounds.gap = gap();
+    for (double& mass : bounds.mass) mass = claimed(mass);
+    bounds.gap = claimed(gap());
     return bounds;
   }
 
@@ -693,7 +696,10 @@ std::int64_t StackProof::longest(Arithmetic arithmetic, std::int64_t limit,
     low = high;
     high *= 2;
   }
-  high = std::min(high, limit + 1);  // does not hold, or lies beyond
+  if (high > limit) {
+    if (holds(limit)) return limit;
+    high = limit;
+  }
   while (high - low > 1 + low / 4096) {
     const std::int64_t middle = low + (high - low) / 2;
     (holds(middle) ? low : high) = middle;
@@ -704,10 +710,9 @@ std::int64_t StackProof::longest(Arithmetic arithmetic, std::int64_t limit,
 proofs_numeric::Fact stack_fact(const std::vector<std::pair<std::string, std::string>>& files,
                                 const Vocabulary& vocabulary, int hops, std::int64_t length,
                                 Arithmetic arithmetic, const StackBounds& bounds) {
-  // Eight decimals, rounded down, and 2^-16 less.
-  const auto claimed = [](double x) {
+  const auto decimal = [](double x) {
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.8f", std::floor((x - 0x1p-16) * 1e8) / 1e8);
+    std::snprintf(text.data(), text.size(), "%.8f", x);
     return std::string(text.data());
   };
   proofs_numeric::Fact fact;
@@ -721,8 +726,8 @@ proofs_numeric::Fact stack_fact(const std::vector<std::pair<std::string, std::st
   fact["length"] = std::to_string(length);
   fact["arithmetic"] = name(arithmetic);
   fact["mass"] = proofs_numeric::Fact::array();
-  for (const double m : bounds.mass) fact["mass"].push_back(claimed(m));
-  fact["gap"] = claimed(bounds.gap);
+  for (const double m : bounds.mass) fact["mass"].push_back(decimal(m));
+  fact["gap"] = decimal(bounds.gap);
   return fact;
 }
 

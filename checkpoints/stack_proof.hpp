@@ -27,7 +27,8 @@ inline constexpr std::int64_t longest_proof = std::int64_t{1} << 24;
 /// A gap counts as proven from here on: what ropewalk-check's own roundings may take is far less.
 inline constexpr double least_gap = 1e-3;
 
-/// Lower bounds over every valid position of every input of at most so many tokens.
+/// Lower bounds over every valid position of every input of at most so many tokens; mass and gap as
+/// a certificate claims them, in eight decimals.
 struct StackBounds {
   std::vector<double> mass;  ///< attention on the right keys, by hop
   double margin = 0;  ///< first layer: least lead of a right logit over a wrong one elsewhere;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -167,6 +168,9 @@ std::string example(const Construction& made) {
   return word(1) + " " + word(v.numbers + 1) + " " + word(v.letters * v.numbers + 2);
 }
 
+// Of a lower bound: the decimals are rounded down.
+std::string at_least(double bound) { return fmt::format("{:.4f}", std::floor(bound * 1e4) / 1e4); }
+
 std::string card(const Construction& made, const std::string& command, const std::string& folder,
                  bool certified) {
   const ConstructRequest& r = made.request();
@@ -178,14 +182,14 @@ std::string card(const Construction& made, const std::string& command, const std
     text += fmt::format(
         "Proven of the stored numbers, in {}: for every input of up to {} tokens, at {}, the "
         "answer has\n"
-        "the largest logit, by at least {:.3g}. `certificate.json` says so to `ropewalk-check`, "
+        "the largest logit, by at least {}. `certificate.json` says so to `ropewalk-check`, "
         "which reads\n"
         "`config.json` and `model.safetensors` beside it:\n\n    ropewalk-check "
         "certificate.json\n\n",
         made.proven() ? (plain ? "exact arithmetic" : "exact and in float32 arithmetic")
                       : "exact arithmetic only, **not in float32**",
         r.length, valid_inputs(made),
-        made.proven() && !plain ? made.float32().gap : made.real().gap);
+        at_least(made.proven() && !plain ? made.float32().gap : made.real().gap));
   else
     text += fmt::format("**Not proven** at length {}: written with --unproven.\n\n", r.length);
   text += "Made by\n\n    " + command + " --out '" + folder + "'\n\n";
@@ -322,7 +326,7 @@ int run(const Arguments& args, const std::string& command) {
   std::cout << fmt::format(
       "  scale     {:.6g}{}\n", made.scale(),
       made.smallest_scale()
-          ? fmt::format("; the smallest that can be proven is {:.4g}", *made.smallest_scale())
+          ? fmt::format("; the smallest that can be proven is about {:.4g}", *made.smallest_scale())
           : "");
   const auto line = [&](const char* label, const StackBounds& b) {
     if (!b.proven()) {
@@ -330,11 +334,11 @@ int run(const Arguments& args, const std::string& command) {
       return;
     }
     std::string mass;
-    for (const double m : b.mass) mass += fmt::format(" {:.4f}", m);
+    for (const double m : b.mass) mass += " " + at_least(m);
     std::cout << fmt::format(
-        "  {:<9} proven for every length up to {}: gap at least {:.4f}, attention on the "
+        "  {:<9} proven for every length up to {}: gap at least {}, attention on the "
         "right keys at least{}\n",
-        label, r.length, b.gap, mass);
+        label, r.length, at_least(b.gap), mass);
   };
   line("exact", made.real());
   if (request.form != Form::plain) line("float32", made.float32());

@@ -65,6 +65,46 @@ TEST_CASE("construct: a folder with weights, tokenizer, card and a certificate t
   }
 }
 
+TEST_CASE("construct: no bound that is printed is above the one that is certified") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  for (const char* task : {"index --length 32", "retrieval --length 64 --format llama",
+                           "mixed --length 16", "letter-task --hops 2 --layers 2 --length 40"}) {
+    CAPTURE(task);
+    const std::string command = std::string("construct ") + task + " --force --out " + out;
+    const Run made = run(command);
+    REQUIRE(made.code == 0);
+    const Json facts = Json::parse(content(out + "/certificate.json"))["facts"];
+    const Json json = run(command + " --json").json();
+    const std::string card = content(out + "/README.md");
+    std::istringstream lines(made.out);
+    std::size_t seen = 0;
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t at = line.find("gap at least ");
+      if (at == std::string::npos) continue;
+      const Json& fact = facts[seen];
+      const Json& bounds = json[seen == 0 ? "real" : "float32"];
+      const double gap = std::stod(fact["gap"].get<std::string>());
+      const std::string shown = line.substr(at + 13, 6);
+      CHECK(std::stod(shown) <= gap);
+      CHECK(std::stod(shown) > gap - 1.1e-4);
+      CHECK(bounds["gap"].get<double>() == gap);
+      if (seen == 1) CHECK(card.find("by at least " + shown + ".") != std::string::npos);
+      std::istringstream masses(line.substr(line.find("keys at least") + 13));
+      for (std::size_t hop = 0; hop < fact["mass"].size(); ++hop) {
+        double mass = 0;
+        masses >> mass;
+        const double certified = std::stod(fact["mass"][hop].get<std::string>());
+        CHECK(mass <= certified);
+        CHECK(mass > certified - 1.1e-4);
+        CHECK(bounds["mass"][hop].get<double>() == certified);
+      }
+      ++seen;
+    }
+    CHECK(seen == 2);
+  }
+}
+
 TEST_CASE("construct: what it writes is evaluated, with the mass on the right position") {
   const Folder folder;
   const std::string out = folder / "model";
