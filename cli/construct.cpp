@@ -192,7 +192,7 @@ std::string card(const Construction& made, const std::string& command, const std
         at_least(made.proven() && !plain ? made.float32().gap : made.real().gap));
   else
     text += fmt::format("**Not proven** at length {}: written with --unproven.\n\n", r.length);
-  text += "Made by\n\n    " + command + " --out '" + folder + "'\n\n";
+  text += "Made by\n\n    " + command + " --out " + quoted(folder) + "\n\n";
   if (plain) {
     text +=
         "The matrices of `model.safetensors`: `embedding` and `unembedding` have a row per token; "
@@ -205,13 +205,13 @@ std::string card(const Construction& made, const std::string& command, const std
   } else {
     text += fmt::format(
         "    from transformers import AutoTokenizer, {}\n"
-        "    model = {}.from_pretrained(\"{}\")\n"
-        "    tokenizer = AutoTokenizer.from_pretrained(\"{}\")\n"
+        "    model = {}.from_pretrained({})\n"
+        "    tokenizer = AutoTokenizer.from_pretrained({})\n"
         "    logits = model(**tokenizer(\"{}\", return_tensors=\"pt\")).logits\n"
         "    tokenizer.decode(logits[0, -1].argmax())\n",
         r.form == Form::gptj ? "GPTJForCausalLM" : "LlamaForCausalLM",
-        r.form == Form::gptj ? "GPTJForCausalLM" : "LlamaForCausalLM", folder, folder,
-        example(made));
+        r.form == Form::gptj ? "GPTJForCausalLM" : "LlamaForCausalLM", Json(folder).dump(),
+        Json(folder).dump(), example(made));
     if (certified)
       text +=
           "\nThe proof is for computation in float32, which is what `torch_dtype` in config.json "

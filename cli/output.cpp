@@ -343,6 +343,17 @@ std::string file_name(const std::string& path) {
   return name;
 }
 
+std::string quoted(const std::string& word) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_-+=.,:/@%^").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string result = "'";
+  for (const char c : word) result += c == '\'' ? "'\\''" : std::string(1, c);
+  return result + "'";
+}
+
 std::string question(const CLI::App& app) {
   std::string result = app.get_name();
   if (!result.starts_with("ropewalk ")) result = "ropewalk " + result;
@@ -354,12 +365,13 @@ std::string question(const CLI::App& app) {
     if (!option->get_positional()) result += " " + flag;
     if (option->get_expected_max() == 0) continue;
     for (const std::string& value : option->results()) {
-      std::string shown = file_name(value);
+      std::string shown = value;
       try {
         if (const auto number = Formula::parse(value).rational()) shown = number->str();
       } catch (const Error&) {  // no number: a word, or a file
+        shown = file_name(value);
       }
-      result += " " + shown;
+      result += " " + quoted(shown);
     }
   }
   return result;

@@ -109,8 +109,10 @@ void write_certificate(const std::string& file, const std::string& command,
 /// The question that a command was asked, in one form: "ropewalk optimal --base 500000 --planes 64
 /// --reach 131072". Flags stand in the order of --help, numbers are written out and files are named
 /// without their folders; what only says how to answer (--json, --threads, --certificate) is left
-/// out.
+/// out. A shell takes it as it is.
 [[nodiscard]] std::string question(const CLI::App& app);
+/// One word for a shell: in quotes where it has to be.
+[[nodiscard]] std::string quoted(const std::string& word);
 /// The name of a file without its folders, as printable text.
 [[nodiscard]] std::string file_name(const std::string& path);
 

@@ -65,6 +65,25 @@ TEST_CASE("construct: a folder with weights, tokenizer, card and a certificate t
   }
 }
 
+TEST_CASE("construct: the command that a model names makes it again") {
+  const Folder folder;
+  const std::string made =
+      "construct index --alphabet 2 --integers 2 --theta 'acos(3/5)' --length 5 --scale 16/2 "
+      "--format plain";
+  const auto out = [&](const std::string& name) { return " --out \"" + (folder / name) + "\""; };
+  REQUIRE(run(made + out("it's")).code == 0);
+  const std::string named = Json::parse(content(folder / "it's/certificate.json"))["command"];
+  // As a shell takes it, flags in the order of --help.
+  CHECK(named.starts_with("ropewalk construct index "));
+  CHECK(named.find(" --theta 'acos(3/5)'") != std::string::npos);
+  CHECK(named.find(" --scale 8") != std::string::npos);
+  CHECK(content(folder / "it's/README.md").find(named + " --out 'it'\\''s'\n") !=
+        std::string::npos);
+  REQUIRE(run(named.substr(9) + out("again")).code == 0);
+  CHECK(content(folder / "again/model.safetensors") == content(folder / "it's/model.safetensors"));
+  CHECK(content(folder / "again/certificate.json") == content(folder / "it's/certificate.json"));
+}
+
 TEST_CASE("construct: no bound that is printed is above the one that is certified") {
   const Folder folder;
   const std::string out = folder / "model";
