@@ -32,10 +32,13 @@ class Export {
   Export(const Model& model, const ExportOptions& options);
 
   /// The model's config with the element type, and with the architecture and whether the embedding
-  /// is tied where the file did not say.
+  /// is tied where the file did not say; of a constructed model (constructed.hpp) with length 0:
+  /// its proof is about the file it came from.
   [[nodiscard]] const nlohmann::json& config() const { return config_; }
   /// True where transformers runs this family in another layout than the one written.
   [[nodiscard]] bool foreign_layout() const { return foreign_; }
+  /// True of a constructed model that says to be proven at some length, which the copy does not.
+  [[nodiscard]] bool unproven() const { return unproven_; }
   /// The bytes of model.safetensors, in order. Values are rounded to nearest, ties to even; from
   /// float32 to float32 they stay the same bit for bit. Throws Error(bad_value), naming the tensor,
   /// for a number beyond the type's range. Memory: one block of rows.
@@ -55,6 +58,7 @@ class Export {
   DType dtype_;
   nlohmann::json config_;
   bool foreign_ = false;
+  bool unproven_ = false;
   std::vector<Part> parts_;
 };
 

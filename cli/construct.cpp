@@ -176,8 +176,8 @@ std::string card(const Construction& made, const std::string& command, const std
   const ConstructRequest& r = made.request();
   const bool plain = r.form == Form::plain;
   std::string text = fmt::format("# {}: a Transformer written down by ropewalk\n\n", folder);
-  text += fmt::format("No number in here was trained. The weights answer this task: {}.\n\n",
-                      task_of(made));
+  text += fmt::format("No number in here was trained. The weights {} this task: {}.\n\n",
+                      certified ? "answer" : "are meant for", task_of(made));
   if (certified)
     text += fmt::format(
         "Proven of the stored numbers, in {}: for every input of up to {} tokens, at {}, the "
@@ -192,7 +192,7 @@ std::string card(const Construction& made, const std::string& command, const std
         at_least(made.proven() && !plain ? made.float32().gap : made.real().gap));
   else
     text += fmt::format("**Not proven** at length {}: written with --unproven.\n\n", r.length);
-  text += "Made by\n\n    " + command + " --out " + quoted(folder) + "\n\n";
+  text += "Made by\n\n    " + command + " --out " + shell_word(folder) + "\n\n";
   if (plain) {
     text +=
         "The matrices of `model.safetensors`: `embedding` and `unembedding` have a row per token; "
@@ -215,8 +215,18 @@ std::string card(const Construction& made, const std::string& command, const std
     if (certified)
       text +=
           "\nThe proof is for computation in float32, which is what `torch_dtype` in config.json "
-          "asks for.\n";
+          "asks for\n(in which type the weights are stored is another matter), and positions "
+          "counted from 0: pad on the right.\n";
   }
+  if (certified)
+    text +=
+        "\nIt is void for longer inputs, at other positions than those named, for weights that "
+        "were "
+        "changed, merged or\nquantised, and where products are computed in TF32, bfloat16 or "
+        "float16 "
+        "or the rotary table is scaled.\n";
+  text += "\nWritten by ropewalk " ROPEWALK_VERSION
+          ", whose tools include `ropewalk-check`; docs/constructions.md there says more.\n";
   return text;
 }
 
@@ -314,9 +324,9 @@ int run(const Arguments& args, const std::string& command) {
   }
 
   std::cout << fmt::format("{}: {}\n", args.out, task_of(made));
-  std::cout << fmt::format("  format    {}, {} layers, {} bytes of weights in {}\n",
-                           checkpoints::name(r.form), r.layers, bytes.size(),
-                           checkpoints::name(r.dtype));
+  std::cout << fmt::format("  format    {}, {} layer{}, {} bytes of weights in {}\n",
+                           checkpoints::name(r.form), r.layers, r.layers == 1 ? "" : "s",
+                           bytes.size(), checkpoints::name(r.dtype));
   std::string used;
   const Json planes = planes_of(made);
   for (std::size_t i = 0; i < planes.size() && i < 12; ++i)
@@ -377,7 +387,8 @@ void add_construct(CLI::App& root, int& exit_code) {
   app.add_option("--hops", args->hops, "Hops that it can follow (4 of the tasks, else 1)")
       ->type_name("H");
   app.add_option("--layers", args->layers,
-                 "Layers; those after the last hop write nothing (12 of the tasks, else 1)")
+                 "Layers; those after the last hop write nothing (12 of the tasks, else 1; plain: "
+                 "as many as hops)")
       ->type_name("L");
   app.add_option("--length", args->length, "Tokens of the longest input (256)")->type_name("N");
   app.add_option("--alphabet", args->letters, "Letters (120 of number-task and index, else 8)")
@@ -432,10 +443,9 @@ void add_construct(CLI::App& root, int& exit_code) {
       "rounding loss: the share of\n"
       "the exact head's margin that rounding the weights takes, negative where it adds some. "
       "longest: the length up to which\n"
-      "these weights, rounded to each type, are proven, as far as is looked (checked). Seconds; a "
-      "minute for lengths "
-      "of ten thousand or hundreds\n"
-      "of integers.\n"
+      "these weights, rounded to each type, are proven, as far as is looked (checked), and found\n"
+      "to within one part in 4096 beyond that many. Seconds; a minute for lengths of ten thousand "
+      "or hundreds of integers.\n"
       "\n"
       "JSON: {\"out\", \"task\": {\"rule\": \"lag\", \"token\" or \"last\", \"letters\", "
       "\"numbers\", \"hops\"}, \"format\", \"dtype\",\n"

@@ -62,6 +62,10 @@ int run(const Arguments& args) {
   if (out.foreign_layout())
     notes.push_back("transformers runs a " + model.family +
                     " in the other layout: these weights are for a program that runs this one");
+  if (out.unproven())
+    notes.push_back(
+        "the proof of the constructed model is about the file it came from: the copy says to be "
+        "proven at no length");
   if (args.common.json) {
     std::cout << Json{{"model", args.model}, {"out", args.out}, {"family", model.family},
                       {"dtype", args.dtype}, {"bytes", bytes},  {"notes", notes}}

@@ -242,15 +242,17 @@ NewFolder::NewFolder(const std::string& path, bool force, const std::vector<std:
     throw Error(ErrorCode::file, path + ": a link that leads nowhere");
   if (fs::exists(status)) {
     if (!fs::is_directory(status)) throw Error(ErrorCode::file, path + ": not a folder");
+    bool empty = true;
     for (const auto& entry : fs::directory_iterator(path, problem)) {
       const std::string name = entry.path().filename().string();
-      if (!force)
-        throw Error(ErrorCode::file, path + " is not empty; --force replaces what is in it");
+      empty = false;
       if (std::find(names.begin(), names.end(), name) == names.end() || !entry.is_regular_file())
-        throw Error(ErrorCode::file, path + ": holds " + file_name(name) +
+        throw Error(ErrorCode::file, path + " is not empty: holds " + file_name(name) +
                                          ", which is not of such a folder and is not replaced");
     }
     if (problem) throw Error(ErrorCode::file, path + ": " + problem.message());
+    if (!empty && !force)
+      throw Error(ErrorCode::file, path + " is not empty; --force replaces what is in it");
     replaces_ = true;
   }
   // Beside the folder itself, also where the path is a link to it or ends with a slash.
@@ -343,7 +345,7 @@ std::string file_name(const std::string& path) {
   return name;
 }
 
-std::string quoted(const std::string& word) {
+std::string shell_word(const std::string& word) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 ||
            std::string_view("_-+=.,:/@%^").find(static_cast<char>(c)) != std::string_view::npos;
@@ -371,7 +373,7 @@ std::string question(const CLI::App& app) {
       } catch (const Error&) {  // no number: a word, or a file
         shown = file_name(value);
       }
-      result += " " + quoted(shown);
+      result += " " + shell_word(shown);
     }
   }
   return result;

@@ -112,7 +112,7 @@ void write_certificate(const std::string& file, const std::string& command,
 /// out. A shell takes it as it is.
 [[nodiscard]] std::string question(const CLI::App& app);
 /// One word for a shell: in quotes where it has to be.
-[[nodiscard]] std::string quoted(const std::string& word);
+[[nodiscard]] std::string shell_word(const std::string& word);
 /// The name of a file without its folders, as printable text.
 [[nodiscard]] std::string file_name(const std::string& path);
 

@@ -8,7 +8,7 @@ accuracy and the smallest gap (logit of the answer minus the largest other one) 
     python3 examples/run_constructed.py letter-2 --inputs inputs.safetensors    # the same for all models
     python3 examples/run_constructed.py letter-2 --text 'b0 a1 cb ac'               # what it answers
 
-Drawn inputs are those of `ropewalk evaluate MODEL --task KIND` with the same count, seed and added tokens. --inputs reads what
+Drawn inputs are those of `ropewalk evaluate MODEL --task KIND`, number, letter or mixed, with the same count, seed and added tokens. --inputs reads what
 `ropewalk task` writes: .jsonl lines, .safetensors or .npy arrays (the last column of .npy is the answer; it has no hops).
 
 Needs PyTorch and transformers (4 or 5) with tokenizers and safetensors. Computes in float32, as the proofs assume.
@@ -203,6 +203,10 @@ def main():
                 stop(f"{folder}: has {model.config.vocab_size} tokens, the inputs have more")
             if model.config.model_type == "gptj" and part.tokens.shape[1] > model.config.n_positions:
                 stop(f"{folder}: has positions for {model.config.n_positions} tokens, not {part.tokens.shape[1]}")
+            proven = int(getattr(model.config, "ropewalk", {}).get("length", part.tokens.shape[1]))
+            if part.tokens.shape[1] > proven:
+                print(f"run_constructed.py: warning: {folder}: proven for inputs of up to {proven} tokens, "
+                      f"not for {part.tokens.shape[1]}", file=sys.stderr)
         rows = [row for part in parts for row in rows_of(model, part, options.batch, options.device)]
         report.append({"model": folder, "rows": rows})
 

@@ -72,7 +72,8 @@ TEST_CASE("construct: the command that a model names makes it again") {
       "--format plain";
   const auto out = [&](const std::string& name) { return " --out \"" + (folder / name) + "\""; };
   REQUIRE(run(made + out("it's")).code == 0);
-  const std::string named = Json::parse(content(folder / "it's/certificate.json"))["command"];
+  const std::string named =
+      Json::parse(content(folder / "it's/certificate.json"))["words"]["command"];
   // As a shell takes it, flags in the order of --help.
   CHECK(named.starts_with("ropewalk construct index "));
   CHECK(named.find(" --theta 'acos(3/5)'") != std::string::npos);
@@ -82,6 +83,26 @@ TEST_CASE("construct: the command that a model names makes it again") {
   REQUIRE(run(named.substr(9) + out("again")).code == 0);
   CHECK(content(folder / "again/model.safetensors") == content(folder / "it's/model.safetensors"));
   CHECK(content(folder / "again/certificate.json") == content(folder / "it's/certificate.json"));
+}
+
+TEST_CASE("construct: a copy of a proven model is another model") {
+  const Folder folder;
+  const std::string out = folder / "model";
+  REQUIRE(run(small + " --out " + out).code == 0);
+  CHECK(content(out + "/README.md").find("The weights answer this task") != std::string::npos);
+  const Run copied = run("export " + out + " --out " + (folder / "copy") + " --json");
+  REQUIRE(copied.code == 0);
+  const Json notes = copied.json()["notes"];
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].get<std::string>().find("proven at no length") != std::string::npos);
+  CHECK(Json::parse(content(folder / "copy/config.json"))["ropewalk"]["length"] == "0");
+  const Run seen = run("evaluate " + (folder / "copy") + " --task index --count 4 --json");
+  REQUIRE(seen.code == 0);
+  CHECK(seen.json()["warnings"].dump().find("not proven at any length") != std::string::npos);
+  // Once more, and there is nothing left to say.
+  const Run again = run("export " + (folder / "copy") + " --out " + (folder / "again") + " --json");
+  REQUIRE(again.code == 0);
+  CHECK(again.json()["notes"].empty());
 }
 
 TEST_CASE("construct: no bound that is printed is above the one that is certified") {
@@ -229,6 +250,7 @@ TEST_CASE("construct: what cannot be proven is not written, unless it is asked f
   CHECK(anyway.json()["certificate"].is_null());
   CHECK_FALSE(fs::exists(out + "/certificate.json"));
   CHECK(content(out + "/README.md").find("Not proven") != std::string::npos);
+  CHECK(content(out + "/README.md").find("meant for this task") != std::string::npos);
 }
 
 TEST_CASE("construct: exact.json is there where all numbers are rational") {
