@@ -137,8 +137,10 @@ TEST_CASE("sweep: certificates are accepted by the checker") {
   CHECK(r.json()["undecided"] == 4);
   CHECK(r.json()["none"] == 16);
   CHECK(r.json()["missing"] == 0);
+  // Under the sanitizers a quarter of them, by the first digit of their hash.
+  const std::string which = tests::instrumented ? "/[0-3]*/*.json" : "/*/*.json";
   const std::string check = std::string(ROPEWALK_CHECKER) + " " + folder / "s.sqlite.certificates" +
-                            "/*/*.json > " + folder / "said";
+                            which + " > " + folder / "said";
   CHECK(std::system(check.c_str()) == 0);
 }
 
