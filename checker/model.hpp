@@ -35,7 +35,7 @@ struct Plane {
   static constexpr size_t rest = SIZE_MAX;
   size_t x, y;
   Ball frequency;        // 0 in planes that stand still
-  Ball steepness;        // log of frequency 0 over this one: (2f/R) ln base
+  Ball steepness;        // its float32 angle errs by (10 + steepness) 2^-24 of itself at most
   bool inexact = false;  // its float32 frequency may be rounded
 };
 struct Model {
@@ -258,12 +258,40 @@ class Config {
   std::string type_;
 };
 
-/// The plane f of `count` that turn by base^(-f / count).
-inline Plane rotary_plane(size_t x, size_t y, double base, size_t f, size_t count) {
+/// The plane f of `count` that turn by base^(-f / count), over factors[f] if there are any.
+inline Plane rotary_plane(size_t x, size_t y, double base, size_t f, size_t count,
+                          const Doubles& factors = {}) {
   const Value exponent = mpq_class(-ratio(static_cast<long>(f), static_cast<long>(count)));
   const Ball log(arb_log, Ball(mpq_class(base)));
-  return {x, y, power(Value(mpq_class(base)), exponent).enclosure(), Ball(-exponent.p) * log,
-          f > 0};
+  Plane out{x, y, power(Value(mpq_class(base)), exponent).enclosure(), Ball(-exponent.p) * log,
+            f > 0};
+  if (factors.empty()) return out;
+  out.frequency = out.frequency * Ball(mpq_class(1 / mpq_class(factors[f])));
+  out.steepness = out.steepness + Ball(mpq_class(2));
+  out.inexact = true;
+  const Ball smallest(mpq_class(1, mpz_class(1) << 120));
+  if (arb_gt(out.frequency, smallest) == 0) throw Rejected("a frequency not above 2^-120");
+  return out;
+}
+
+/// Those of rope_scaling, which has to be of the type longrope and the same for all lengths.
+inline Doubles rope_factors(const json& scaling, size_t planes) {
+  if (!scaling.is_object() || scaling.value("rope_type", json()) != "longrope")
+    throw Rejected("rope_type: not longrope");
+  check_keys(scaling, {"rope_type", "attention_factor", "short_factor", "long_factor"},
+             {"factor", "original_max_position_embeddings"});
+  if (scaling["attention_factor"] != 1) throw Rejected("attention_factor: not 1");
+  const json& list = scaling["short_factor"];
+  if (list != scaling["long_factor"]) throw Rejected("long_factor: not the short_factor");
+  if (!list.is_array() || list.size() != planes)
+    throw Rejected("short_factor: not half as many numbers as head_dim");
+  Doubles out;
+  for (const json& x : list) {
+    if (!x.is_number() || !(x.get<double>() >= 0x1p-60 && x.get<double>() <= 0x1p120))
+      throw Rejected("short_factor: no numbers from 2^-60 to 2^120");
+    out.push_back(x.get<double>());
+  }
+  return out;
 }
 
 inline Model read_gptj(const Config& config, Tensors& tensors, long length) {
@@ -325,14 +353,17 @@ inline Model read_llama(const Config& config, Tensors& tensors, long length) {
   config.flag("mlp_bias", false);
   config.text("hidden_act");
   const double base = config.real("rope_theta", 1, 1e38);  // the nearest double; float32 holds it
-  if (config.has("rope_scaling")) throw Rejected("rope_scaling: not null");
-  if (config.has("rope_parameters") &&
-      config["rope_parameters"] !=
-          json{{"rope_type", "default"}, {"rope_theta", config["rope_theta"]}})
-    throw Rejected("rope_parameters: not those of the type default and of rope_theta");
   const size_t d = config.count("hidden_size"), v = config.count("vocab_size"),
                head = config.count("head_dim", 2), inner = config.count("intermediate_size");
   if (head % 2 != 0) throw Rejected("head_dim: odd");
+  json rope = json::object({{"rope_type", "default"}});
+  Doubles factors;
+  if (config.has("rope_scaling"))
+    within("rope_scaling",
+           [&] { factors = rope_factors(rope = config["rope_scaling"], head / 2); });
+  rope["rope_theta"] = config["rope_theta"];
+  if (config.has("rope_parameters") && config["rope_parameters"] != rope)
+    throw Rejected("rope_parameters: not rope_scaling (else the type default) and rope_theta");
   Model out{Model::Form::llama,
             d,
             v,
@@ -344,7 +375,7 @@ inline Model read_llama(const Config& config, Tensors& tensors, long length) {
             {},
             {}};
   for (size_t f = 0; f < head / 2; ++f)
-    out.planes.push_back(rotary_plane(f, f + head / 2, base, f, head / 2));
+    out.planes.push_back(rotary_plane(f, f + head / 2, base, f, head / 2, factors));
   out.embedding = tensors.transposed("model.embed_tokens.weight", v, d);
   const auto norm = [&](const std::string& name) {
     return Norm{tensors.vector(name + ".weight", d), Doubles(d)};

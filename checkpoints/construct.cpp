@@ -99,14 +99,15 @@ void Construction::check() {
     bad("--dtype f64 is for --format plain; transformers computes in float32");
   if (r.scale && !(*r.scale > 0 && *r.scale <= largest_scale))
     bad("--scale must lie above 0 and at most 2^40");
-  if (r.angle && (r.base || r.turning || !r.planes.empty()))
-    bad("--theta is a head of one plane: leave out --base, --head-dim and --planes");
+  if (r.angle && (r.base || r.turning || !r.table.empty() || !r.planes.empty()))
+    bad("--theta is a head of one plane: leave out every other table, and --planes");
   if (r.centred && rule == Rule::lag) bad("--centred is for heads that find letters");
   if (r.centred && r.planes.empty() && !r.angle)
     bad("--centred needs --planes or --theta: the best planes are centred where it helps");
-  if (r.form == Form::gptj && r.base && *r.base != 10000)
-    bad("--base: GPT-J has base 10000 and no other; take --format llama or plain");
+  if (r.form == Form::gptj && (!r.table.empty() || (r.base && *r.base != 10000)))
+    bad("--format: gptj has the plain table of base 10000 and no other; take llama or plain");
   if (r.turning) within("--head-dim", 2 * *r.turning, 2, 2048);
+  if (!r.table.empty()) within("--schedule: twice its planes", 2 * std::ssize(r.table), 2, 2048);
   if (r.base && (*r.base <= 1 || *r.base > Rational(theory::Integer("1" + std::string(38, '0')))))
     bad("--base must lie above 1 and at most 1e38, which float32 holds");
   if (r.base) r.base = Rational(static_cast<double>(*r.base));  // as config.json has it
@@ -119,33 +120,24 @@ void Construction::choose_table() {
   const constructions::Slots slots(vocabulary_, r.hops);
   // Values have to fit into a head of llama.
   const std::int64_t carried = (slots.carried() + 1) / 2;
-  const bool named = !r.planes.empty() || r.base || (r.turning && r.form == Form::llama);
+  const bool named = !r.planes.empty() || table_is_named() || (r.turning && r.form == Form::llama);
   if (r.angle) {
     const Formula theta = theory::folded(*r.angle);
-    if (r.form == Form::plain) {
-      shape_.angles = {theta};
-      if (rule == Rule::last) shape_.angles.resize(1 + static_cast<std::size_t>(r.letters));
-      return;
-    }
-    const double x = theta.as<double>();
-    if (r.form == Form::gptj && !(theory::sign(theta - Formula(1)) == 0))
-      bad("--theta: GPT-J has angle 1 in its first plane; take --format llama or plain for " +
-          r.angle->text());
+    // What stands still beside it: a plane for each letter, and the room that values need.
+    const std::int64_t letters = rule == Rule::last ? r.letters : 0;
     if (r.form == Form::gptj) {
+      if (!(theory::sign(theta - Formula(1)) == 0))
+        bad("--theta: GPT-J has angle 1 in its first plane; take --format llama or plain for " +
+            r.angle->text());
       shape_.turning = 1;
-      shape_.still = rule == Rule::last ? r.letters : 0;
+      shape_.still = letters;
       return;
     }
-    // The last plane of the head gets the angle, as near as a float64 base allows.
-    if (rule == Rule::last) bad("--theta: a mixed head of llama needs --planes best");
-    if (!(x > 0 && x < 1))
-      bad("--theta: the planes of llama that can be chosen have angles below 1; 1 is --planes 1");
-    shape_.turning = std::max<std::int64_t>(carried, 2);
-    const auto last = static_cast<double>(shape_.turning - 1);
-    const double base = std::pow(x, -static_cast<double>(shape_.turning) / last);
-    if (!(base <= 1e38))
-      bad("--theta " + r.angle->text() + " is too small for a base that float32 holds");
-    shape_.base = Rational(base);
+    const std::int64_t planes =
+        std::max(1 + letters, r.form == Form::llama ? carried : std::int64_t{1});
+    std::vector<Formula> table(static_cast<std::size_t>(planes), Formula(0));
+    table.front() = theta;
+    shape_.set_frequencies(table);
     return;
   }
   if (rule != Rule::lag && !named) {
@@ -161,10 +153,15 @@ void Construction::choose_table() {
   }
   shape_.base = r.base.value_or(10000);
   shape_.turning = r.turning.value_or(64);
+  if (!r.table.empty()) try {
+      shape_.set_frequencies(r.table);
+    } catch (const Error& e) {
+      throw Error(e.code(), std::string("--schedule: ") + e.what());
+    }
   if (r.form == Form::llama && shape_.turning < carried)
-    bad("--head-dim must be at least " + std::to_string(2 * carried) +
-        " for the values of this model, not " + std::to_string(2 * shape_.turning));
-  if (rule == Rule::last && r.form != Form::llama && !r.base) shape_.still = r.letters;
+    bad("--head-dim: the values of this model need " + std::to_string(2 * carried) +
+        " coordinates, and the table has " + std::to_string(2 * shape_.turning));
+  if (rule == Rule::last && r.form != Form::llama && !table_is_named()) shape_.still = r.letters;
 }
 
 void Construction::choose_planes() {
@@ -177,7 +174,7 @@ void Construction::choose_planes() {
     within("--planes", id, 1, static_cast<std::int64_t>(shape_.turning));
     planes.push_back(static_cast<std::size_t>(id - 1));
   }
-  if (r.angle) planes = {r.form == Form::llama ? count - 1 : 0};
+  if (r.angle) planes = {0};
   if (std::set<std::size_t>(planes.begin(), planes.end()).size() != planes.size())
     bad("--planes names a plane twice");
 
@@ -198,7 +195,8 @@ void Construction::choose_planes() {
     return;
   }
 
-  plan_.centre = r.centred || (planes.empty() && r.base) ? theory::Lag(r.length) : theory::Lag(0);
+  plan_.centre =
+      r.centred || (planes.empty() && table_is_named()) ? theory::Lag(r.length) : theory::Lag(0);
   if (vocabulary_.rule == Rule::last) {
     if (!planes.empty()) {
       if (planes.size() != 1)

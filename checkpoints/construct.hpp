@@ -31,6 +31,8 @@ struct ConstructRequest {
   std::int64_t length = 256;
   std::optional<theory::Rational> base;  ///< of the table; gptj has 10000
   std::optional<std::int64_t> turning;   ///< planes of the table
+  /// Any table, radians per token, of plain and llama; with `base` as factors of that one's.
+  std::vector<theory::Formula> table;
   std::optional<theory::Formula> angle;  ///< one plane of this angle, radians per token
   std::vector<std::int64_t> planes;      ///< IDs from 1; empty: best
   bool centred = false;                  ///< with planes or angle, of token and last (R6)
@@ -86,6 +88,9 @@ class Construction {
 
  private:
   void check();
+  [[nodiscard]] bool table_is_named() const {
+    return request_.base.has_value() || !request_.table.empty();
+  }
   void choose_table();
   void choose_planes();
   void choose_scale(bool unproven);

@@ -1,6 +1,8 @@
 #include "checkpoints/stack_structure.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "theory/error.hpp"
 
@@ -175,16 +177,32 @@ void StackStructure::read_planes(const Model& model) {
   const theory::Pairing pairing = model.pairing();
   if (pairing == theory::Pairing::unknown) refuse("the pairing layout is not known");
   scale = rope.logit_scale.as<double>();
-  const auto turning = static_cast<Index>(rope.schedule.frequencies.size());
+  const theory::Schedule& table = rope.schedule;
+  const bool slowed = table.scheme == "longrope";
+  if (!slowed && table.scheme != "default" && table.scheme != "custom")
+    refuse("a rotary table of the type " + table.scheme + " is not proven");
+  if (theory::sign(table.attention_factor - Formula(1)) != 0)
+    refuse("an attention factor is not proven");
+  if (slowed) {
+    const theory::ResolvedRope longest = model.rope(0, std::numeric_limits<std::int32_t>::max());
+    for (std::size_t f = 0; f < table.frequencies.size(); ++f)
+      if (longest.schedule.frequencies[f].text() != table.frequencies[f].text())
+        refuse("its rotary table depends on the length");
+  }
+  const auto turning = static_cast<Index>(table.frequencies.size());
   for (Index f = 0; f < turning; ++f) {
-    const Formula& theta = rope.schedule.frequencies[static_cast<std::size_t>(f)];
+    const Formula& theta = table.frequencies[static_cast<std::size_t>(f)];
     HeadPlane plane;
     plane.x = pairing == theory::Pairing::interleaved ? 2 * f : f;
     plane.y = pairing == theory::Pairing::interleaved ? 2 * f + 1 : turning + f;
     plane.frequency = theta;
     plane.speed = std::abs(theta.as<double>()) * (1 + 0x1p-40);
-    // Plane f >= 1 has base^(-f/turning): its logarithm is what the power multiplies errors by.
-    plane.relative = f == 0 ? 0 : 10 - std::log(plane.speed);
+    // Plane f >= 1 has base^(-f/turning): its logarithm is what the power multiplies errors by. A
+    // factor is rounded, and multiplied with.
+    const double steepness = rope.base ? static_cast<double>(f) / static_cast<double>(turning) *
+                                             std::log(static_cast<double>(*rope.base))
+                                       : 0;
+    plane.relative = f == 0 && !slowed ? 0 : (slowed ? 12 : 10) + steepness * (1 + 0x1p-40);
     planes.push_back(plane);
   }
   for (Index c = 2 * turning; c < model.head_dim; c += 2)

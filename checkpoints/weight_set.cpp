@@ -76,8 +76,31 @@ std::vector<Formula> HeadShape::frequencies() const {
   if (!angles.empty()) return angles;
   std::vector<Formula> result =
       theory::default_schedule({base, static_cast<unsigned>(2 * turning)}).frequencies;
+  for (std::size_t f = 0; f < factors.size(); ++f)
+    result[f] = Formula(Rational(1 / theory::shortest_decimal(factors[f]))) * result[f];
   result.resize(result.size() + static_cast<std::size_t>(still), Formula(0));
   return result;
+}
+
+void HeadShape::set_frequencies(const std::vector<Formula>& table) {
+  if (form == Form::gptj) bad("GPT-J has the plain table of base 10000 and no other");
+  turning = std::ssize(table);
+  if (form == Form::plain) {
+    angles = table;
+    return;
+  }
+  factors.clear();
+  const std::vector<Formula> own = frequencies();
+  for (std::size_t f = 0; f < table.size(); ++f) {
+    using Exactly = theory::Real<40>;
+    const auto wanted = table[f].as<Exactly>();
+    const Exactly slowest("1e-30");
+    const Exactly factor = own[f].as<Exactly>() / (wanted < slowest ? slowest : wanted);
+    if (!(wanted >= 0 && factor >= 0x1p-60))
+      bad("plane " + std::to_string(f + 1) + ": the frequency " + table[f].text() +
+          " is negative, or too far above that of the base");
+    factors.push_back(static_cast<double>(factor));
+  }
 }
 
 WeightSet::WeightSet(const Transformer<double>& model, const HeadShape& shape,
@@ -280,6 +303,12 @@ void WeightSet::add_normed(const Transformer<double>& model, const HeadShape& sh
                {"attention_bias", true},
                {"mlp_bias", false},
                {"attention_dropout", 0.0}};
+  if (!shape.factors.empty())
+    // Both lists and 1: the same table at every length, and nothing that multiplies cosines.
+    config_["rope_scaling"] = {
+        {"rope_type", "longrope"},       {"factor", 1.0},
+        {"attention_factor", 1.0},       {"original_max_position_embeddings", options.positions},
+        {"short_factor", shape.factors}, {"long_factor", shape.factors}};
   config_["tie_word_embeddings"] = false;
   config_["torch_dtype"] = "float32";
   config_["pad_token_id"] = 0;

@@ -20,7 +20,8 @@
 ///
 ///   form    family of transformers   planes of the head
 ///   gptj    GPTJForCausalLM          base 10000, interleaved; the rest of the head stands still
-///   llama   LlamaForCausalLM         any base, half-split; all of the head turns
+///   llama   LlamaForCausalLM         any base, half-split; all of the head turns; any table, as
+///                                    factors by which planes are slower (rope type longrope)
 ///   plain   none ("ropewalk")        any angles, no norms, no 1/sqrt(d): the matrices themselves
 
 #include "checkpoints/checkpoint.hpp"
@@ -32,14 +33,21 @@ namespace ropewalk::checkpoints {
 enum class Form { gptj, llama, plain };
 [[nodiscard]] std::string_view name(Form form);
 
-/// Which planes a head has: `turning` of them at base^(-f / turning), then `still` ones (gptj and
-/// plain). Or, plain only, any `angles`.
+/// Which planes a head has: `turning` of them at base^(-f / turning), in llama over `factors`[f],
+/// then `still` ones (gptj and plain). Or, plain only, any `angles`.
 struct HeadShape {
   Form form = Form::gptj;
   theory::Rational base = 10000;
   std::int64_t turning = 1;
   std::int64_t still = 0;
+  std::vector<double> factors;
   std::vector<theory::Formula> angles;
+
+  /// Makes these the frequencies, radians per token: of plain exactly, of llama by factors, which
+  /// float64 rounds; there a plane that is slower than 1e-30 gets 1e-30, which does not turn within
+  /// any length. Throws Error(bad_value) for gptj, and for llama where a frequency is negative or
+  /// above 2^60 times that of the base.
+  void set_frequencies(const std::vector<theory::Formula>& table);
 
   /// The frequency of every plane, radians per token. Exact formulas.
   [[nodiscard]] std::vector<theory::Formula> frequencies() const;

@@ -10,6 +10,7 @@
 #include "checkpoints/construct.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "cli/table.hpp"
 #include "proofs_numeric/sha256.hpp"
 
 namespace ropewalk::cli {
@@ -23,7 +24,7 @@ namespace {
 struct Arguments {
   Common common;
   std::string what;
-  std::string base, head_dim, theta, planes = "best";
+  std::string schedule, layer, base, head_dim, theta, planes = "best";
   bool centred = false;
   std::string letters, integers, digits;
   std::string hops, layers, length = "256", scale = "auto";
@@ -44,6 +45,30 @@ std::int64_t whole(const std::string& flag, const std::string& text, std::int64_
     throw Error(ErrorCode::bad_value,
                 flag + " must lie in 1.." + std::to_string(most) + ", not " + value.str());
   return static_cast<std::int64_t>(value);
+}
+
+// The table of --schedule: a plain one by its base, as transformers has it, another as it is.
+std::optional<Table> read_schedule(const Arguments& args, ConstructRequest& request) {
+  if (args.schedule.empty()) {
+    if (!args.layer.empty()) throw Error(ErrorCode::usage, "--layer goes with --schedule");
+    return std::nullopt;
+  }
+  if (!(args.base.empty() && args.head_dim.empty() && args.theta.empty()))
+    throw Error(ErrorCode::usage,
+                "--schedule names the table: leave out --base, --head-dim and --theta");
+  Table table = read_table({args.schedule, args.layer, args.length, "", ""});
+  const theory::Schedule& schedule = table.rope->schedule;
+  request.base = table.rope->base;
+  if (schedule.scheme == "default")
+    request.turning = std::ssize(schedule.frequencies);
+  else
+    request.table = schedule.frequencies;
+  if (const auto factor = schedule.attention_factor.as<double>(); factor != 1)
+    table.warnings.push_back(
+        fmt::format("the attention factor {:.6g} of the table is left out: the scale is in the "
+                    "weights",
+                    factor));
+  return table;
 }
 
 ConstructRequest read(const Arguments& args) {
@@ -232,7 +257,9 @@ std::string card(const Construction& made, const std::string& command, const std
 
 int run(const Arguments& args, const std::string& command) {
   const tbb::global_control limit = thread_limit(args.common);
-  const ConstructRequest request = read(args);
+  ConstructRequest request = read(args);
+  const std::optional<Table> table = read_schedule(args, request);
+  if (table) tell(table->warnings, args.common);
   NewFolder folder(args.out, args.force, names);
   const bool shows = draws_progress();
   if (shows) std::cerr << "planning and proving ..." << std::flush;
@@ -296,6 +323,8 @@ int run(const Arguments& args, const std::string& command) {
     out["dtype"] = checkpoints::name(r.dtype);
     out["layers"] = r.layers;
     out["length"] = r.length;
+    out["table"] = table ? Json(table->words) : Json(nullptr);
+    out["warnings"] = table ? Json(table->warnings) : Json::array();
     out["planes"] = planes_of(made);
     out["scale"] = made.scale();
     out["smallest_scale"] = optional(made.smallest_scale());
@@ -332,6 +361,7 @@ int run(const Arguments& args, const std::string& command) {
   for (std::size_t i = 0; i < planes.size() && i < 12; ++i)
     used += fmt::format("{}{}", i == 0 ? "" : ", ", planes[i]["id"].get<std::size_t>());
   if (planes.size() > 12) used += fmt::format(", ... ({} of them)", planes.size());
+  if (table) std::cout << fmt::format("  table     {}\n", table->words);
   std::cout << fmt::format("  planes    {}\n", used);
   std::cout << fmt::format(
       "  scale     {:.6g}{}\n", made.scale(),
@@ -406,6 +436,9 @@ void add_construct(CLI::App& root, int& exit_code) {
   app.add_option("--planes", args->planes,
                  "best (default), or the IDs of planes, from 1: one is P1's head")
       ->type_name("best|ID,...");
+  app.add_option("--schedule", args->schedule, "The rotary table of this config.json")
+      ->type_name("CONFIG");
+  app.add_option("--layer", args->layer, "With --schedule: layer, counted from 0")->type_name("K");
   app.add_option("--base", args->base, "Base of the table (10000), of llama and plain")
       ->type_name("B");
   app.add_option("--head-dim", args->head_dim, "Coordinates that turn (128), twice the planes")
@@ -433,12 +466,16 @@ void add_construct(CLI::App& root, int& exit_code) {
       "\n"
       "Every position answers its own question, as far as it has an answer. number and letter are "
       "number-task and letter-task.\n"
-      "best: for integers the "
-      "amplitudes of the best\n"
-      "Index head of the table at this length; for letters a plane for each, standing still where "
-      "the form has such planes\n"
-      "(gptj, plain) or nearly so (llama, a table of base 1e30); for mixed a plane on which near "
-      "keys win besides.\n"
+      "best: for integers the amplitudes of the best Index head of the table at this length; for "
+      "letters a plane for each,\n"
+      "standing still where the form has such planes (gptj, plain) or nearly so (llama, a table of "
+      "base 1e30), the slowest\n"
+      "ones of a table that is named; for mixed a plane on which near keys win besides.\n"
+      "--schedule: as it is for inputs of --length tokens, for all lengths. llama has any table as "
+      "factors by which planes\n"
+      "are slower (longrope), plain as formulas, gptj the plain table of base 10000 only. Neither "
+      "windows nor attention\n"
+      "factors are taken over.\n"
       "scale auto: the smallest 2^(k/8) whose proven gap is at least 1/2; hard attention has 1. "
       "rounding loss: the share of\n"
       "the exact head's margin that rounding the weights takes, negative where it adds some. "
@@ -449,8 +486,9 @@ void add_construct(CLI::App& root, int& exit_code) {
       "\n"
       "JSON: {\"out\", \"task\": {\"rule\": \"lag\", \"token\" or \"last\", \"letters\", "
       "\"numbers\", \"hops\"}, \"format\", \"dtype\",\n"
-      "\"layers\", \"length\", \"planes\": [{\"id\", \"frequency\", \"use\", \"amplitude\"}], "
-      "\"scale\", \"smallest_scale\", \"proven\",\n"
+      "\"layers\", \"length\", \"table\" (of --schedule, else null), \"warnings\", \"planes\": "
+      "[{\"id\", \"frequency\", \"use\",\n"
+      "\"amplitude\"}], \"scale\", \"smallest_scale\", \"proven\",\n"
       "\"real\": {\"gap\", \"mass\": [by hop]}, \"float32\": the same or null, \"stored\": "
       "[{\"dtype\", \"fits\", \"margin\" (per unit of\n"
       "scale), \"loss\", \"gap_real\", \"checked\", \"longest_real\", \"gap_float32\", "
@@ -458,11 +496,14 @@ void add_construct(CLI::App& root, int& exit_code) {
       "\"certificate\", \"bytes\"}.\n"
       "\n"
       "Exit status: 0; 2 for bad input; 3 if it cannot be proven, or if interrupted; 4 for a "
-      "folder that cannot be written.\n"
+      "folder that cannot be written\n"
+      "or a config that cannot be read.\n"
       "\n"
       "Examples:\n"
       "  ropewalk construct number-task --hops 4 --length 256 --out number-4\n"
       "  ropewalk construct letter-task --hops 2 --format llama --dtype bf16 --out letter-2\n"
+      "  ropewalk construct index --schedule examples/configs/llama-3.1-8b.json --format llama "
+      "--out index-llama\n"
       "  ropewalk construct index --theta 'acos(3/5)' --length 17 --format plain --out "
       "index-exact");
   app.callback([args, &app, &exit_code] { exit_code = run(*args, question(app)); });

@@ -63,7 +63,7 @@ int run(const Arguments& args) {
     notes.push_back("transformers runs a " + model.family +
                     " in the other layout: these weights are for a program that runs this one");
   if (out.unproven())
-    notes.push_back(
+    notes.emplace_back(
         "the proof of the constructed model is about the file it came from: the copy says to be "
         "proven at no length");
   if (args.common.json) {

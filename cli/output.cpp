@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <ranges>
 
 namespace ropewalk::cli {
 
@@ -163,8 +164,8 @@ void keep_in_mind(const char* path) {
 }
 // From a signal handler too: files before the folder that holds them.
 void remove_partial() {
-  for (auto slot = partial.rbegin(); slot != partial.rend(); ++slot)
-    if (const char* path = *slot; path != nullptr && unlink(path) != 0) rmdir(path);
+  for (auto& slot : std::ranges::reverse_view(partial))
+    if (const char* path = slot; path != nullptr && unlink(path) != 0) rmdir(path);
 }
 void forget(const char* path) {
   for (auto& slot : partial)

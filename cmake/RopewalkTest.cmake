@@ -9,8 +9,8 @@
 # absent), ROPEWALK_BINARY (the built command) and ROPEWALK_PYTHON (an interpreter that sees mpmath).
 #
 # RUNS_PROGRAMS is for tests that wait for other programs: they are compiled without optimisation, in
-# half the time. Under the sanitizers nobody looks for leaks in these programs, which would take as
-# long as most of them run; the tests of the libraries do.
+# half the time, and never instrumented themselves. Under the sanitizers nobody looks for leaks in
+# these programs, which would take as long as most of them run; the tests of the libraries do.
 #
 # Catch2 2 and 3 both work: what differs is here and in tests/catch.hpp. Test sources include
 # "tests/catch.hpp" and link ropewalk_catch, which brings main().
@@ -60,7 +60,7 @@ function(ropewalk_test name)
   if(arg_RUNS_PROGRAMS)
     set(kind test_of_programs)
     set(environment ENVIRONMENT "${ropewalk_program_environment}")
-    target_compile_options(${name} PRIVATE -O0)
+    target_compile_options(${name} PRIVATE -O0 -fno-sanitize=all)
   endif()
   ropewalk_precompile(${name} ${kind} "${PROJECT_SOURCE_DIR}/tests/catch.hpp")
   catch_discover_tests(

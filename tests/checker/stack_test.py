@@ -89,6 +89,45 @@ class Stacks(Case):
                     close += gap > 0.8 * seen_gap > 0
         self.assertGreater(close, 20)  # of 30
 
+    def test_tables_by_factors(self):
+        for task in [TASKS[1], TASKS[4]]:
+            plain, slowed = Stack("llama", task), Stack("llama", task, slowed=True)
+            for arithmetic in ["real", "float32"]:
+                claim = {"length": "3", "arithmetic": arithmetic}
+                (gap, masses), (same, alike) = (self.bounds(s.files(), task, **claim) for s in [plain, slowed])
+                seen_gap, seen_masses = slowed.observed(3)
+                for bound, other, seen in [(gap, same, seen_gap), *zip(masses, alike, seen_masses)]:
+                    self.assertLessEqual(other, seen + 1e-12)
+                    self.assertAlmostEqual(bound, other, delta=1e-6 if arithmetic == "float32" else 1e-12)
+                if arithmetic == "float32" and task.rule == "lag":
+                    self.assertLess(same, gap)  # the factors are rounded too
+
+        stack = Stack("llama", TASKS[1], slowed=True)
+        scaling, parameters = stack.config()["rope_scaling"], stack.config()["rope_parameters"]
+        several = len(stack.factors)
+
+        def files(**changes):
+            config = {**stack.config(), "rope_parameters": None, "rope_scaling": {**scaling, **changes}}
+            return {**stack.files(), "config.json": json.dumps(config).encode()}
+        self.accepted(files(), stack.task.fact())
+        self.accepted(files(factor=8, original_max_position_embeddings=2), stack.task.fact())
+        for changes, reason, code in [
+                ({"attention_factor": 1.1}, "attention_factor: not 1", 1), ({"attention_factor": None}, "attention_factor: not 1", 1),
+                ({"rope_type": "yarn"}, "rope_type: not longrope", 1), ({"beta_fast": 32}, "beta_fast: unknown key", 2),
+                ({"long_factor": scaling["long_factor"][:-1] + [3]}, "long_factor: not the short_factor", 1),
+                ({"short_factor": [1.0], "long_factor": [1.0]}, "short_factor: not half as many", 1),
+                ({"short_factor": 1, "long_factor": 1}, "short_factor: not half as many", 1),
+                *[({"short_factor": [x] * several, "long_factor": [x] * several}, "short_factor: no numbers from", 1)
+                  for x in [0, -1, 1e-19, 1e37, "1", None, [1]]],
+                ({"short_factor": [1e36] * several, "long_factor": [1e36] * several}, "a frequency not above 2^-120", 1),
+                # All planes alike tell no lag from another.
+                ({"short_factor": [1e36 / 2] * several, "long_factor": [1e36 / 2] * several}, "hop 1: ", 1)]:
+            with self.subTest(changes=changes):
+                self.rejected(files(**changes), stack.task.fact(), reason, code)
+        for changes in [{"rope_theta": 3.0}, {"rope_type": "default"}, {"factor": 2.0}]:
+            config = {**stack.config(), "rope_parameters": {**parameters, **changes}}
+            self.rejected({**stack.files(), "config.json": json.dumps(config).encode()}, stack.task.fact(), "rope_parameters: not rope_scaling")
+
     def test_weak_heads_are_known_to_be_weak(self):
         for form in ["gptj", "llama", "plain"]:
             stack = Stack(form, TASKS[0], sharp=2)
@@ -265,9 +304,10 @@ class Models(Case):
                 ("gptj", {"architectures": ["GPTJForSequenceClassification"]}, "architectures: not GPTJ", 1), ("gptj", {"n_embd": 28}, "shape", 1),
                 ("gptj", {"activation_function": 1}, "activation_function", 2), ("gptj", {"model_type": "gpt2"}, "model_type: not gptj", 1),
                 ("gptj", {"model_type": "llama"}, "missing", 2), ("gptj", {"rope_scaling": None}, "rope_scaling: unknown key", 2),
-                ("llama", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "rope_scaling: not null", 1),
-                ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e8, "factor": 2}}, "rope_parameters: not those", 1),
-                ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e7}}, "rope_parameters: not those", 1),
+                ("llama", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "rope_scaling: rope_type: not longrope", 1),
+                ("llama", {"rope_scaling": "longrope"}, "rope_scaling: rope_type: not longrope", 1),
+                ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e8, "factor": 2}}, "rope_parameters: not rope_scaling", 1),
+                ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e7}}, "rope_parameters: not rope_scaling", 1),
                 ("llama", {"rope_theta": 0.5, "rope_parameters": None}, "rope_theta: no number", 1), ("llama", {"rope_theta": 1e39, "rope_parameters": None}, "rope_theta: no number", 1),
                 ("llama", {"rope_theta": 4, "rope_parameters": None}, "hop 1: ", 1), ("llama", {"attention_bias": False}, "attention_bias: not true", 1),
                 ("llama", {"mlp_bias": True}, "mlp_bias: not false", 1), ("llama", {"mlp_bias": 0}, "mlp_bias: not false", 1),

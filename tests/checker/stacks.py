@@ -72,9 +72,10 @@ class Task:
 
 class Stack:
     """One by its form, its task and about how far the logit of a right key is above others; `idle` layers write nothing.
-    With `jitter` all weights are off by up to this part of themselves, so that no two tokens are alike."""
+    With `jitter` all weights are off by up to this part of themselves, so that no two tokens are alike. `slowed`: a llama
+    whose planes are those of its base by factors (longrope)."""
 
-    def __init__(self, form, task, sharp=12.0, idle=1, exact=False, length=8, planes=4, jitter=0.0, seed=1):
+    def __init__(self, form, task, sharp=12.0, idle=1, exact=False, length=8, planes=4, jitter=0.0, seed=1, slowed=False):
         rng = random.Random(seed)
 
         def about(x):
@@ -82,6 +83,7 @@ class Stack:
 
         self.form, self.task, self.length, h = form, task, length, task.hops
         self.round = (lambda x: x) if exact else f32
+        self.factors = []
         places, lag = {}, task.rule == "lag"
 
         def place(*names):
@@ -123,8 +125,10 @@ class Stack:
             half = self.head // 2
             self.scale = 1 / math.sqrt(self.head) if form == "llama" else 1.0
             if form == "llama":
-                self.base = 10.0 ** (2 * half)
-                self.planes = [(f, f + half, self.base ** (-f / half)) for f in range(half)]
+                self.base = 2.0 if slowed else 10.0 ** (2 * half)
+                self.planes = [(f, f + half, 10.0 ** (-2 * f)) for f in range(half)]
+                if slowed:
+                    self.factors = [self.base ** (-f / half) / theta for f, (_, _, theta) in enumerate(self.planes)]
                 still = [x for f in range(half - task.letters, half) for x in (f, f + half)]
             else:
                 self.frequencies = ["1", "2*pi/31", "1/100", "10^(-3)"] + ["0"] * (half - 4)
@@ -224,10 +228,12 @@ class Stack:
                     "n_head": 1, "rotary_dim": self.rotary, "n_inner": 2, "activation_function": "gelu_new", "resid_pdrop": 0.0,
                     "embd_pdrop": 0.0, "attn_pdrop": 0.0, "layer_norm_epsilon": 1e-5, **common}
         if self.form == "llama":
+            scaling = {"rope_type": "longrope", "factor": 1.0, "attention_factor": 1.0, "original_max_position_embeddings": 64,
+                       "short_factor": self.factors, "long_factor": self.factors} if self.factors else None
             return {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": self.width, "num_hidden_layers": n,
                     "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": self.head, "intermediate_size": 2,
-                    "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": self.base, "rope_scaling": None,
-                    "rope_parameters": {"rope_type": "default", "rope_theta": self.base}, "attention_bias": True, "mlp_bias": False,
+                    "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": self.base, "rope_scaling": scaling,
+                    "rope_parameters": {**(scaling or {"rope_type": "default"}), "rope_theta": self.base}, "attention_bias": True, "mlp_bias": False,
                     "max_position_embeddings": max(64, self.length), "attention_dropout": 0.0, **common}
         return {"model_type": "ropewalk", "hidden_size": self.width, "num_hidden_layers": n, "head_dim": self.head,
                 "frequencies": self.frequencies, **common}

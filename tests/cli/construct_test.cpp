@@ -65,6 +65,44 @@ TEST_CASE("construct: a folder with weights, tokenizer, card and a certificate t
   }
 }
 
+TEST_CASE("construct: the table of a config, with what is left out of it") {
+  const Folder folder;
+  const std::string configs = ROPEWALK_SOURCE_DIR "/examples/configs/";
+  const std::string small_index = "construct index --alphabet 2 --integers 3 --length 9 --json ";
+  const Run llama = run(small_index + "--format llama --schedule " + configs +
+                        "llama-3.1-8b.json --out " + (folder / "llama"));
+  REQUIRE(llama.code == 0);
+  Json json = llama.json();
+  CHECK(json["table"].get<std::string>().starts_with("llama-3.1-8b.json: 500000^(-2i/128)"));
+  CHECK(json["warnings"].empty());
+  CHECK(json["proven"] == true);
+  CHECK(json["planes"].size() >= 2);
+  const Json scaling = Json::parse(content(folder / "llama/config.json"))["rope_scaling"];
+  CHECK(scaling["short_factor"].size() == 64);
+  CHECK(scaling["short_factor"][0] == 1.0);
+  CHECK(scaling["short_factor"][63] == 8.0);
+  if (*ROPEWALK_CHECKER != 0) CHECK(accepted(folder / "llama/certificate.json"));
+
+  // YaRN's attention factor is not taken over, and said so.
+  const Run gpt_oss = run(small_index + "--format plain --schedule " + configs +
+                          "gpt-oss-20b.json --out " + (folder / "plain"));
+  REQUIRE(gpt_oss.code == 0);
+  json = gpt_oss.json();
+  CHECK(json["warnings"].dump().find("the attention factor 1.34657 of the table is left out") !=
+        std::string::npos);
+  if (*ROPEWALK_CHECKER != 0) CHECK(accepted(folder / "plain/certificate.json"));
+
+  // A plain table is one that has a base: no factors, and GPT-J takes its own.
+  const Run gptj =
+      run(small_index + "--schedule " + configs + "gpt-j-6b.json --out " + (folder / "gptj"));
+  REQUIRE(gptj.code == 0);
+  CHECK(Json::parse(content(folder / "gptj/config.json"))["rotary_dim"] == 64);
+  const Run mistral = run(small_index + "--format llama --schedule " + configs +
+                          "mistral-7b-v0.1.json --out " + (folder / "mistral"));
+  REQUIRE(mistral.code == 0);
+  CHECK_FALSE(Json::parse(content(folder / "mistral/config.json")).contains("rope_scaling"));
+}
+
 TEST_CASE("construct: the command that a model names makes it again") {
   const Folder folder;
   const std::string made =
@@ -289,7 +327,17 @@ TEST_CASE("construct: bad requests are one line with status 2") {
   refused("number-task --planes 1,x", "--planes");
   refused("number-task --planes 0", "--planes");
   refused("number-task --theta 0.8", "--theta");
-  refused("number-task --base 500", "--base");
+  refused("number-task --base 500", "--format");
+  const std::string configs = ROPEWALK_SOURCE_DIR "/examples/configs/";
+  refused("index --schedule " + configs + "llama-3.1-8b.json", "--format");
+  const Run none = run("construct index --schedule " + configs + "none.json" + out);
+  CHECK(none.code == 4);
+  CHECK(none.complains("none.json"));
+  refused("index --layer 1", "--layer goes with --schedule");
+  for (const char* other : {"--base 500", "--head-dim 64", "--theta 1"})
+    refused("index --format llama --schedule " + configs + "llama-3.1-8b.json " + other,
+            "--schedule names the table");
+  refused("index --format llama --schedule " + configs + "llama-3.1-8b.json --layer 99", "99");
   refused("number-task --dtype f64", "--dtype");
   refused("number-task --scale 0", "--scale");
   refused("number-task --scale nan", "--scale");

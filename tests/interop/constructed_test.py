@@ -18,12 +18,16 @@ import sys
 import tempfile
 
 TOLERANCE = 1e-4
+YARN = {"model_type": "qwen2", "head_dim": 32, "rope_theta": 1e6, "max_position_embeddings": 256,
+        "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}}
 COUNT = 24
 LENGTH = 24
 TASKS = {  # of evaluate: the task of construct, its vocabulary, the rest of the model, hops of the inputs
     "number": ("number-task", "--alphabet 6 --integers 4", "--hops 2 --layers 3 --head-dim 16", "1-2"),
     "letter": ("letter-task", "--alphabet 5 --leaf-digits 3", "--hops 2 --layers 3", "1-2"),
     "index": ("index", "--alphabet 5 --integers 5", "--head-dim 12", "1"),
+    "index 2": ("index", "--alphabet 5 --integers 5", "--schedule {folder}/yarn.json", "1"),  # of llama, as the next
+    "index 3": ("index", "--alphabet 5 --integers 5", "--theta 5/4", "1"),
     "retrieval": ("retrieval", "--alphabet 4 --leaf-digits 3", "", "1"),
     "mixed": ("mixed", "--alphabet 4 --leaf-digits 3", "", "1"),
 }
@@ -59,7 +63,8 @@ def logits_of(config, w, tokens, np):
     turning = config["rotary_dim"] if gptj else head
     base = 10000.0 if gptj else config["rope_theta"]
     n = len(tokens)
-    angle = np.outer(np.arange(n), base ** (-np.arange(0, turning, 2) / turning))
+    factors = (config.get("rope_scaling") or {"short_factor": 1.0})["short_factor"]
+    angle = np.outer(np.arange(n), base ** (-np.arange(0, turning, 2) / turning) / factors)
     # The two coordinates of plane f.
     first = np.arange(0, turning, 2) if gptj else np.arange(turning // 2)
     second = first + (1 if gptj else turning // 2)
@@ -132,12 +137,14 @@ def main():
     print("task       form   type  proven gap  smallest gap  ropewalk's  off by   logits off by")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for task, (what, words, rest, hops) in TASKS.items():
-            for form in ("gptj", "llama"):
+        (folder / "yarn.json").write_text(json.dumps(YARN))
+        for title, (what, words, rest, hops) in TASKS.items():
+            task = title.split()[0]
+            for form in ("gptj", "llama") if task == title else ("llama",):
                 for dtype in ("f32", "bf16", "f16"):
-                    out = folder / f"{task}-{form}-{dtype}"
+                    out = folder / f"{title}-{form}-{dtype}"
                     made = json.loads(
-                        ropewalk("construct", what, *words.split(), *rest.split(), "--length", LENGTH, "--format", form,
+                        ropewalk("construct", what, *words.split(), *rest.format(folder=folder).split(), "--length", LENGTH, "--format", form,
                                  "--dtype", dtype, "--out", out, "--json")
                     )
                     assert made["proven"], made
@@ -177,7 +184,7 @@ def main():
                     )["rows"]
                     theirs = next(row for row in rows if row["hops"] == "all")
                     proven = made["float32"]["gap"]
-                    print(f"{task:10} {form:6} {dtype:5} {proven:10.6f} {gap:13.6f} {theirs['min_gap']:11.6f}"
+                    print(f"{title:10} {form:6} {dtype:5} {proven:10.6f} {gap:13.6f} {theirs['min_gap']:11.6f}"
                           f" {abs(gap - theirs['min_gap']):8.1e} {off:14.1e}")
                     assert theirs["count"] == COUNT and theirs["accuracy"]["value"] == 1, theirs
                     assert gap >= proven, "below what is proven"
