@@ -68,6 +68,8 @@ std::string read(const std::string& path, size_t limit) {
 
 json parse(const std::string& content, bool numbers) {
   constexpr int depth_limit = 32;  // brackets inside one another
+  // The parser takes it for the end.
+  if (content.find('\0') != std::string::npos) throw Malformed("no JSON: a zero byte");
   std::vector<std::set<std::string>> names;
   const auto check = [&](int depth, json::parse_event_t event, json& value) {
     using Event = json::parse_event_t;

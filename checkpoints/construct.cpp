@@ -121,8 +121,16 @@ void Construction::choose_table() {
   // Values have to fit into a head of llama.
   const std::int64_t carried = (slots.carried() + 1) / 2;
   const bool named = !r.planes.empty() || table_is_named() || (r.turning && r.form == Form::llama);
+  const auto set_frequencies = [&](const char* flag, const std::vector<Formula>& table) {
+    try {
+      shape_.set_frequencies(table);
+    } catch (const Error& e) {
+      throw Error(e.code(), std::string(flag) + ": " + e.what());
+    }
+  };
   if (r.angle) {
-    const Formula theta = theory::folded(*r.angle);
+    // llama turns forwards; elsewhere an angle is as good as another one whole turns away.
+    const Formula theta = r.form == Form::llama ? *r.angle : theory::folded(*r.angle);
     // What stands still beside it: a plane for each letter, and the room that values need.
     const std::int64_t letters = rule == Rule::last ? r.letters : 0;
     if (r.form == Form::gptj) {
@@ -137,7 +145,7 @@ void Construction::choose_table() {
         std::max(1 + letters, r.form == Form::llama ? carried : std::int64_t{1});
     std::vector<Formula> table(static_cast<std::size_t>(planes), Formula(0));
     table.front() = theta;
-    shape_.set_frequencies(table);
+    set_frequencies("--theta", table);
     return;
   }
   if (rule != Rule::lag && !named) {
@@ -153,11 +161,7 @@ void Construction::choose_table() {
   }
   shape_.base = r.base.value_or(10000);
   shape_.turning = r.turning.value_or(64);
-  if (!r.table.empty()) try {
-      shape_.set_frequencies(r.table);
-    } catch (const Error& e) {
-      throw Error(e.code(), std::string("--schedule: ") + e.what());
-    }
+  if (!r.table.empty()) set_frequencies("--schedule", r.table);
   if (r.form == Form::llama && shape_.turning < carried)
     bad("--head-dim: the values of this model need " + std::to_string(2 * carried) +
         " coordinates, and the table has " + std::to_string(2 * shape_.turning));

@@ -84,6 +84,12 @@ std::vector<Formula> HeadShape::frequencies() const {
 
 void HeadShape::set_frequencies(const std::vector<Formula>& table) {
   if (form == Form::gptj) bad("GPT-J has the plain table of base 10000 and no other");
+  using Exactly = theory::Real<40>;
+  constexpr double fastest = 0x1p16;
+  for (std::size_t f = 0; f < table.size(); ++f)
+    if (const auto x = table[f].as<double>(); !(std::abs(x) <= fastest))
+      bad("plane " + std::to_string(f + 1) + ": " + table[f].text() +
+          " radians per token are more than 2^16");
   turning = std::ssize(table);
   if (form == Form::plain) {
     angles = table;
@@ -92,7 +98,6 @@ void HeadShape::set_frequencies(const std::vector<Formula>& table) {
   factors.clear();
   const std::vector<Formula> own = frequencies();
   for (std::size_t f = 0; f < table.size(); ++f) {
-    using Exactly = theory::Real<40>;
     const auto wanted = table[f].as<Exactly>();
     const Exactly slowest("1e-30");
     const Exactly factor = own[f].as<Exactly>() / (wanted < slowest ? slowest : wanted);

@@ -45,8 +45,9 @@ struct HeadShape {
 
   /// Makes these the frequencies, radians per token: of plain exactly, of llama by factors, which
   /// float64 rounds; there a plane that is slower than 1e-30 gets 1e-30, which does not turn within
-  /// any length. Throws Error(bad_value) for gptj, and for llama where a frequency is negative or
-  /// above 2^60 times that of the base.
+  /// any length. Throws Error(bad_value) for gptj, beyond 2^16 radians per token, which
+  /// ropewalk-check may not resolve, and for llama where a frequency is negative or above 2^60
+  /// times that of the base.
   void set_frequencies(const std::vector<theory::Formula>& table);
 
   /// The frequency of every plane, radians per token. Exact formulas.

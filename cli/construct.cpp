@@ -249,7 +249,7 @@ std::string card(const Construction& made, const std::string& command, const std
         "were "
         "changed, merged or\nquantised, and where products are computed in TF32, bfloat16 or "
         "float16 "
-        "or the rotary table is scaled.\n";
+        "or the rotary table is not that of config.json.\n";
   text += "\nWritten by ropewalk " ROPEWALK_VERSION
           ", whose tools include `ropewalk-check`; docs/constructions.md there says more.\n";
   return text;

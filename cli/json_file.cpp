@@ -55,6 +55,10 @@ nlohmann::json parse_json(const std::string& text, const std::string& name) {
   using Json = nlohmann::json;
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
     throw Error(ErrorCode::parse, name + ": empty, not JSON");
+  // The parser takes it for the end.
+  if (const auto zero = text.find('\0'); zero != std::string::npos)
+    throw Error(ErrorCode::parse,
+                name + ": not JSON at byte " + std::to_string(zero + 1) + ": a zero byte");
   std::vector<std::set<std::string>> keys;
   const Json::parser_callback_t watch = [&](int depth, Json::parse_event_t event, Json& value) {
     switch (event) {

@@ -737,7 +737,7 @@ class Hostile(Case):
 
     def test_what_is_wrong_is_said_in_one_plain_line(self):
         for content, line in [
-                (b'{\n "a": x}', "no JSON: line 2, column 7"), (b"", "no JSON: line 1, column 1"), (b'{"a": 1e999}', "no JSON: a number beyond all bounds"),
+                (b'{\n "a": x}', "no JSON: line 2, column 7"), (b"", "no JSON: line 1, column 1"), (b"{}\0 {", "no JSON: a zero byte"), (b'{"a": 1e999}', "no JSON: a number beyond all bounds"),
                 (b'{"claims": [{"seconds": 1.5}]}', "a number without quotes, which no certificate has"),
                 (b"[]", "format: not 'ropewalk-certificate', so no certificate of ropewalk")]:
             self.assertEqual(check_bytes(content), (2, "rejected: FILE: " + line))

@@ -255,7 +255,7 @@ TEST_CASE("construct: a table of any kind is written, and proven as it is writte
 }
 
 TEST_CASE("construct: llama has one plane of any angle, as plain has") {
-  for (const char* angle : {"1/10", "5/4", "3"}) {
+  for (const char* angle : {"1/10", "5/4", "3", "4"}) {
     CAPTURE(angle);
     ConstructRequest r = request(Kind::index, Form::llama, 5);
     r.angle = theory::Formula::parse(angle);
@@ -460,6 +460,19 @@ TEST_CASE("construct: requests outside their domain name the flag") {
         r.table.assign(40, theory::Formula(-1));
       },
       "--schedule: plane 1");
+  for (const Form form : {Form::llama, Form::plain})
+    refused(
+        [form](auto& r) {
+          r.form = form;
+          r.table.assign(40, theory::Formula(65537));
+        },
+        "--schedule: plane 1: 65537 radians");
+  refused(
+      [](auto& r) {
+        r.form = Form::llama;
+        r.angle = theory::Formula(-3);
+      },
+      "--theta: plane 1: the frequency -3 is negative");
   refused([](auto& r) { r.planes = {65}; }, "--planes");
   refused([](auto& r) { r.planes = {2, 2}; }, "twice");
   refused([](auto& r) { r.dtype = DType::f64; }, "--dtype");
